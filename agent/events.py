@@ -1,0 +1,174 @@
+"""The one typed event stream, from the loop to the browser.
+
+Events say what happened; none is ever changed. A service numbers and stores them (`text_delta` alone is
+only sent). TypeScript types are generated from this module (`python -m webapp.live.schema`).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from sandbox.tasks.base import TaskSpec
+from sandbox.types import Compilation, Data, Evaluation, Metrics, PlanSummary, Problem, Timing, Verification
+
+EndReason = Literal[
+    "finished",  # the policy had nothing left to try, or said so
+    "turn_limit",
+    "time_limit",
+    "cancelled",
+    "bad_input",  # the task cannot be judged as given; `problem` says why
+    "unsupported",  # the policy cannot translate this; `problem` names construct, line and why
+    "interrupted",  # the server went away in mid-run
+    "internal_error",
+]
+
+
+class RunStarted(Data):
+    type: Literal["run_started"] = "run_started"
+    task: TaskSpec
+    policy: str
+    backend: str
+    target: str
+    turn_limit: int
+
+
+class TurnStarted(Data):
+    type: Literal["turn_started"] = "turn_started"
+    turn: int  # from 1
+    title: str  # what this turn tries, in a few words: "Direct version", "Tile through shared memory"
+    base_turn: int | None  # the turn whose source this one starts from
+
+
+class TextDelta(Data):
+    """A piece of the policy's prose as it is written. Sent, never stored; `reflected` or `action` carries the whole."""
+
+    type: Literal["text_delta"] = "text_delta"
+    turn: int
+    text: str
+
+
+class RangeEdit(Data):
+    """Replace lines [start_line, end_line) of the base version, 1-based, by `text` (whole lines)."""
+
+    start_line: int
+    end_line: int
+    text: str
+
+
+class Edited(Data):
+    """The candidate was edited. Applying `edits` to version `base_version` of `file` gives `version`."""
+
+    type: Literal["edited"] = "edited"
+    turn: int
+    file: str
+    base_version: int  # 0 is the empty file
+    version: int
+    edits: list[RangeEdit]  # in descending order of line, so that they apply one after the other
+
+
+class ActionTaken(Data):
+    """What the policy chose to do. `submit` hands the candidate to the judge; `source` is the whole of it."""
+
+    type: Literal["action"] = "action"
+    turn: int
+    action: Literal["submit", "finish"]
+    source: str = ""
+    reason: str = ""
+
+
+class Log(Data):
+    """A chunk of compiler or program output, as it came."""
+
+    type: Literal["log"] = "log"
+    turn: int
+    stream: Literal["nvcc", "gcc", "judge", "program"]
+    text: str
+
+
+class Stage(Data):
+    """Where the judge is now, for anything that may take over 200 ms."""
+
+    type: Literal["stage"] = "stage"
+    turn: int
+    stage: str  # "reference", "compile", "record", "replay", "verify", "measure"
+    detail: str = ""
+    done: int | None = None
+    of: int | None = None
+
+
+class Compiled(Data):
+    type: Literal["compiled"] = "compiled"
+    turn: int
+    compile: Compilation
+    plan: PlanSummary | None = None
+
+
+class Verified(Data):
+    type: Literal["verified"] = "verified"
+    turn: int
+    verification: Verification
+
+
+class Measured(Data):
+    type: Literal["measured"] = "measured"
+    turn: int
+    metrics: Metrics
+
+
+class Timed(Data):
+    type: Literal["timed"] = "timed"
+    turn: int
+    timing: Timing
+
+
+class Reflected(Data):
+    """What was measured in this turn, and why the next step is what it is."""
+
+    type: Literal["reflected"] = "reflected"
+    turn: int
+    text: str
+
+
+class TurnEnded(Data):
+    type: Literal["turn_ended"] = "turn_ended"
+    turn: int
+    evaluation: Evaluation
+    best_turn: int | None  # best so far, None while nothing passed
+    seconds: float
+
+
+class RunEnded(Data):
+    """Exactly one, the last."""
+
+    type: Literal["run_ended"] = "run_ended"
+    reason: EndReason
+    message: str  # one sentence
+    best_turn: int | None = None
+    verdict: str | None = None  # of the best turn, else of the last
+    problem: Problem | None = None
+    seconds: float = 0.0
+
+
+Event = (
+    RunStarted
+    | TurnStarted
+    | TextDelta
+    | Edited
+    | ActionTaken
+    | Log
+    | Stage
+    | Compiled
+    | Verified
+    | Measured
+    | Timed
+    | Reflected
+    | TurnEnded
+    | RunEnded
+)
+AnyEvent = Annotated[Event, Field(discriminator="type")]
+event_adapter: TypeAdapter[Event] = TypeAdapter(AnyEvent)
+
+#: Never stored and never numbered.
+TRANSIENT = ("text_delta",)

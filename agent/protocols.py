@@ -1,0 +1,83 @@
+"""Who chooses and who answers: the policy and the environment, as the loop sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from agent.events import Event
+from agent.trajectory import Trajectory
+from sandbox.tasks.base import TaskSpec
+from sandbox.types import Evaluation
+
+
+@dataclass(frozen=True)
+class Submit:
+    """Judge this candidate. `title` names what the turn tries; `base_turn` is where it started from."""
+
+    source: str
+    title: str
+    base_turn: int | None = None
+
+
+@dataclass(frozen=True)
+class Finish:
+    """Nothing left to try."""
+
+    reason: str
+
+
+Action = Submit | Finish
+
+
+class Policy(Protocol):
+    """Chooses the next action from the trajectory so far."""
+
+    name: str
+
+    def act(self, trajectory: Trajectory) -> Action:
+        """Raises TaskProblem when it cannot translate the task (construct, line, why)."""
+
+    def reflect(self, trajectory: Trajectory) -> str:
+        """After a judged turn: what was measured, and what it means for the next step."""
+
+
+class Environment(Protocol):
+    """Answers actions: judges candidates for one task."""
+
+    @property
+    def spec(self) -> TaskSpec: ...
+
+    backend: str
+    target: str
+
+    def step(self, turn: int, source: str) -> Generator[Event, None, Evaluation]:
+        """Yields log, stage, compiled, verified, measured, timed; returns the evaluation."""
+
+
+class Translator(Protocol):
+    """What the built-in policy asks of a translator: one per kind of task (C, PyTorch)."""
+
+    def first(self) -> Draft:
+        """The direct version. Raises TaskProblem naming construct, line and why."""
+
+    def moves(self, draft: Draft, evaluation: Evaluation) -> Iterator[Move]:
+        """Improvements of `draft` worth trying, best first, each argued from `evaluation`'s measured metrics."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """One version of the kernel: its CUDA source and the choices that made it."""
+
+    source: str
+    schedule: object  # the translator's own frozen, hashable choices; equal schedules give equal sources
+
+
+@dataclass(frozen=True)
+class Move:
+    """One improvement: what it makes, its title, and the measured reason."""
+
+    draft: Draft
+    title: str  # "Tile through shared memory"
+    reason: str  # "Line 14 loads 32 sectors per request (4 would do): consecutive threads are a row apart."

@@ -1,0 +1,1 @@
+"""Run what nvcc made without a GPU: PTX lowered to LLVM vector code, one warp at a time."""

@@ -1,0 +1,1 @@
+"""Making a policy better. Knows nothing of the web."""

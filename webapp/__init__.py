@@ -1,0 +1,1 @@
+"""People and programs: accounts, runs, REST, websockets, tasks, and the `kernelwright` command."""

@@ -1,0 +1,1 @@
+"""The `kernelwright` command. Django is imported only by the subcommands that serve the web."""
