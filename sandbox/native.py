@@ -1,0 +1,188 @@
+"""Building the project's own C++: the emulator's executable and the recording CUDA runtime.
+
+Everything is keyed by a hash of the sources, the flags, the compiler and the CPU, so a stale or foreign build
+is never used. `python -m sandbox.native` builds all targets.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from sandbox.errors import ToolchainMissing
+
+ROOT = Path(__file__).resolve().parent
+OUTPUT = ROOT / "_native"
+_COMMON = ("-std=c++20", "-Wall", "-Wextra", "-g1", "-fno-plt")
+
+
+@dataclass(frozen=True)
+class Target:
+    """One thing to build. Every `*.cpp` in `folder` (relative to sandbox/) is a source, every `*.h` a header."""
+
+    name: str
+    folder: str
+    product: str  # file name
+    compile_flags: tuple[str, ...]
+    link_flags: tuple[str, ...]
+    version_script: str = ""  # used when the file exists in `folder`
+    links: tuple[str, ...] = ()  # other names for the product in the same folder
+
+
+TARGETS = {
+    target.name: target
+    for target in (
+        Target(
+            name="emulate",
+            folder="emulator/runtime",
+            product="kw-emulate",
+            compile_flags=("-O3", "-march=native", "-fno-math-errno", "-ffp-contract=off", "-pthread"),
+            # Lowered kernels call helpers that live in the executable.
+            link_flags=("-pthread", "-rdynamic", "-ldl"),
+        ),
+        Target(
+            name="cudart",
+            folder="recorder/runtime",
+            product="libcudart.so.13",
+            compile_flags=("-O2", "-fPIC", "-fvisibility=hidden", "-pthread"),
+            link_flags=("-shared", "-Wl,-soname,libcudart.so.13", "-pthread"),
+            version_script="cudart.map",
+            links=("libcudart.so",),
+        ),
+    )
+}
+
+
+class NativeBuildFailed(Exception):
+    """The project's own C++ does not compile here: Kernelwright's fault. The message is the compiler's."""
+
+
+def path(name: str) -> Path:
+    """The product of target `name`, built first where it is missing."""
+    return build(name)
+
+
+@functools.cache
+def build(name: str) -> Path:
+    """Builds target `name` unless that very build exists; returns the absolute path of its product.
+
+    Raises ToolchainMissing without a host compiler, NativeBuildFailed when the compiler refuses.
+    """
+    target = TARGETS[name]
+    compiler = _compiler()
+    objects = {source: _object_key(target, source, compiler) for source in _sources(target)}
+    if not objects:
+        raise NativeBuildFailed(f"{target.folder} has no C++ sources")
+    product = OUTPUT / f"{name}-{_product_key(target, list(objects.values()))}" / target.product
+    if product.exists():
+        return product
+    OUTPUT.mkdir(exist_ok=True)
+    compiled = [_compile(target, source, key, compiler) for source, key in objects.items()]
+    return _link(target, compiled, product, compiler)
+
+
+def _sources(target: Target) -> list[Path]:
+    return sorted((ROOT / target.folder).glob("*.cpp"))
+
+
+@functools.cache
+def _compiler() -> str:
+    compiler = shutil.which(os.environ.get("CXX", "g++")) or shutil.which("c++")
+    if compiler is None:
+        raise ToolchainMissing("no C++ compiler found: install g++ (Debian, Ubuntu: apt install g++)")
+    return compiler
+
+
+@functools.cache
+def machine() -> str:
+    """This compiler's and this CPU's identity: a build with -march=native belongs to one kind of CPU."""
+    version = subprocess.run(
+        [_compiler(), "--version"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()[0]
+    return f"{version} {platform.machine()} {cpu_features()}"
+
+
+@functools.cache
+def cpu_features() -> str:
+    """The CPU's feature flags as the kernel lists them; empty where it does not."""
+    try:
+        with open("/proc/cpuinfo") as info:
+            return next((line.split(":")[1].strip() for line in info if line.startswith("flags")), "")
+    except OSError:
+        return ""
+
+
+def _object_key(target: Target, source: Path, compiler: str) -> str:
+    digest = hashlib.sha256(repr((compiler, machine(), _COMMON, target.compile_flags)).encode())
+    for file in [*sorted((ROOT / target.folder).glob("*.h")), source]:
+        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:20]
+
+
+def _product_key(target: Target, keys: list[str]) -> str:
+    digest = hashlib.sha256(repr((keys, target.link_flags)).encode())
+    script = ROOT / target.folder / target.version_script
+    if script.is_file():
+        digest.update(script.read_bytes())
+    return digest.hexdigest()[:20]
+
+
+def _compile(target: Target, source: Path, key: str, compiler: str) -> Path:
+    product = OUTPUT / "objects" / f"{target.name}-{source.stem}-{key}.o"
+    if not product.exists():
+        product.parent.mkdir(exist_ok=True)
+        _run_into(product, [compiler, *_COMMON, *target.compile_flags, "-c", str(source)])
+    return product
+
+
+def _link(target: Target, objects: list[Path], product: Path, compiler: str) -> Path:
+    product.parent.mkdir(exist_ok=True)
+    flags = list(target.link_flags)
+    script = ROOT / target.folder / target.version_script
+    if script.is_file():
+        flags.append(f"-Wl,--version-script={script}")
+    _run_into(product, [compiler, *map(str, objects), *flags])
+    for link in target.links:
+        with TemporaryDirectory(dir=product.parent) as scratch:
+            (Path(scratch) / link).symlink_to(product.name)
+            os.replace(Path(scratch) / link, product.parent / link)
+    return product
+
+
+def _run_into(product: Path, command: list[str]) -> None:
+    """Runs a compiler so that `product` appears whole or not at all, also with several builders at once."""
+    with TemporaryDirectory(dir=product.parent) as scratch:
+        half = Path(scratch) / product.name
+        finished = subprocess.run([*command, "-o", str(half)], capture_output=True, text=True)
+        if finished.returncode != 0:
+            raise NativeBuildFailed(f"{' '.join(command)}\n{finished.stderr}")
+        if finished.stderr:
+            print(finished.stderr, file=sys.stderr)
+        os.replace(half, product)
+
+
+def main() -> int:
+    failed = False
+    for name in TARGETS:
+        started = time.monotonic()
+        try:
+            product = build(name)
+        except (NativeBuildFailed, ToolchainMissing) as problem:
+            print(f"{name}: {problem}", file=sys.stderr)
+            failed = True
+        else:
+            print(f"{name}: {product.relative_to(ROOT.parent)} ({time.monotonic() - started:.1f} s)")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
