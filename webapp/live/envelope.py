@@ -1,0 +1,71 @@
+"""The frames of the websockets `/ws/runs/{id}` and `/ws/runs`, both ways.
+
+`/ws/runs/{id}`: the client says hello with the last number it has; the server answers with everything after it,
+in order, then `live`; after that, events as they are stored, `live` again when caught up. Close codes: 4400 not
+understood, 4401 not signed in, 4403 wrong origin, 4404 no such run.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from agent.events import Event, TextDelta
+from sandbox.types import Data
+from webapp.live.resources import RunSummary
+
+
+class HelloFrame(Data):
+    type: Literal["hello"] = "hello"
+    after_seq: int = Field(default=0, ge=0)
+
+
+class PingFrame(Data):
+    type: Literal["ping"] = "ping"
+
+
+class PongFrame(Data):
+    type: Literal["pong"] = "pong"
+
+
+class EventFrame(Data):
+    type: Literal["event"] = "event"
+    seq: int
+    at: datetime
+    event: Event = Field(discriminator="type")
+
+
+class DeltaFrame(Data):
+    """Text as it is written: not stored, not numbered, lost when nobody listens."""
+
+    type: Literal["delta"] = "delta"
+    event: TextDelta
+
+
+class LiveFrame(Data):
+    """Everything up to `seq` has been sent."""
+
+    type: Literal["live"] = "live"
+    seq: int
+
+
+class ResetFrame(Data):
+    """The client's number is ahead of the run's: forget everything and say hello from 0."""
+
+    type: Literal["reset"] = "reset"
+
+
+class RunFrame(Data):
+    """One of the user's runs is new or has changed (`/ws/runs`)."""
+
+    type: Literal["run"] = "run"
+    run: RunSummary
+
+
+ClientFrame = HelloFrame | PingFrame | PongFrame
+ServerFrame = EventFrame | DeltaFrame | LiveFrame | ResetFrame | RunFrame | PingFrame | PongFrame
+
+client_frames: TypeAdapter[ClientFrame] = TypeAdapter(Annotated[ClientFrame, Field(discriminator="type")])
+server_frames: TypeAdapter[ServerFrame] = TypeAdapter(Annotated[ServerFrame, Field(discriminator="type")])

@@ -1,0 +1,190 @@
+"""What REST answers and accepts, as frozen data in the contract's names.
+
+One definition serves the responses, the OpenAPI document and the generated TypeScript. Times are ISO 8601 in UTC.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from agent.events import EndReason, Event
+from sandbox.tasks.base import Inputs, Language, TaskSpec
+from sandbox.types import Data, Problem, Verdict
+
+RunState = Literal["queued", "running", "cancelling", "finished", "cancelled", "failed", "interrupted"]
+BackendChoice = Literal["auto", "emulator", "gpu"]
+
+#: States that a run never leaves.
+ENDED_STATES: frozenset[RunState] = frozenset({"finished", "cancelled", "failed", "interrupted"})
+
+
+class RunCreate(Data):
+    """What `POST /api/v1/runs` takes."""
+
+    source: str  # C or PyTorch, at most 1 MB of UTF-8 text
+    language: Language | None = None  # only used to name the file when `filename` is absent
+    filename: str | None = None  # its suffix says the language: ".c" or ".py"
+    entry: str | None = None  # which function or class, where there are several
+    inputs: Inputs | None = None
+    policy: str = "builtin"
+    backend: BackendChoice = "auto"
+    target: str | None = None  # an architecture, "sm_90"; absent: the server's own default
+    turns: int = 8
+    start_from: str | None = None  # the user's own CUDA, which becomes turn 1
+
+
+class RunSummary(Data):
+    """A run as a list shows it."""
+
+    id: UUID
+    title: str  # the task's name once known, else the file's
+    filename: str
+    language: Language
+    policy: str
+    backend: str  # as asked for, until the run has started; then the one used
+    target: str
+    turn_limit: int
+    state: RunState
+    reason: EndReason | None  # why it ended
+    message: str  # one sentence on how it ended; empty before
+    verdict: Verdict | None  # of the best turn, else of the last
+    score: float | None  # structural score of the best turn, 0..100
+    best_turn: int | None
+    turn_count: int
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    seconds: float | None  # from start to end
+    queue_position: int | None  # 1 is next; None when not queued
+    last_seq: int  # of the last stored event; 0 when there is none
+
+
+class TurnSummary(Data):
+    turn: int
+    title: str
+    base_turn: int | None
+    verdict: Verdict | None  # None while it is being judged
+    score: float | None
+    seconds: float | None
+    message: str  # the evaluation's sentence
+    reflection: str
+
+
+class RunDetail(RunSummary):
+    """A run with what it was asked and what its turns came to."""
+
+    source: str
+    entry: str | None
+    inputs: Inputs | None
+    start_from: str | None
+    task: TaskSpec | None  # None until the judge has understood the task
+    problem: Problem | None  # why it ended badly, with what to do
+    turns: list[TurnSummary]
+    rerun_of: UUID | None
+
+
+class RunPage(Data):
+    """One page of runs, newest first."""
+
+    results: list[RunSummary]
+    next: str | None  # the address of the next page
+    previous: str | None
+
+
+class StoredEvent(Data):
+    """One event with its number, which is unique in its run and has no gaps."""
+
+    seq: int
+    at: datetime
+    event: Event = Field(discriminator="type")
+
+
+class EventPage(Data):
+    results: list[StoredEvent]
+    last_seq: int  # of the run, whatever this page holds
+    ended: bool  # no further events will come
+
+
+class ExampleItem(Data):
+    """One item of the gallery. A recording has no source of its own: play it from `GET recordings/{id}`."""
+
+    id: str
+    kind: Literal["example", "recording"]
+    title: str
+    label: str  # a few words in front of the title: "C", "PyTorch", "Recorded on an H200"
+    description: str
+    language: Language | None
+    filename: str
+    source: str
+    entry: str | None
+    inputs: Inputs | None
+
+
+class RecordedEvent(Data):
+    seq: int
+    at: float  # seconds after the run's start
+    event: Event = Field(discriminator="type")
+
+
+class Recording(Data):
+    id: str
+    title: str
+    label: str
+    events: list[RecordedEvent]
+
+
+class UserInfo(Data):
+    id: int
+    username: str
+    is_staff: bool
+
+
+class PolicyOption(Data):
+    name: str
+    title: str
+    available: bool
+    reason: str  # why not, when it is not
+
+
+class Options(Data):
+    """What a new run can be asked for, and the limits it is held to."""
+
+    policies: list[PolicyOption]
+    targets: list[str]
+    default_target: str
+    backends: list[str]
+    turns_default: int
+    turns_max: int
+    source_bytes_max: int
+
+
+class Session(Data):
+    """Who is signed in and what they can ask for; also the page's bootstrap block."""
+
+    user: UserInfo
+    options: Options
+    csrf_token: str  # send it as X-CSRFToken with every POST and DELETE
+    version: str
+
+
+class FieldProblem(Data):
+    """One field of a request that is not as it should be."""
+
+    field: str  # dotted path, "inputs.sizes.n"
+    message: str
+
+
+class ProblemDocument(Data):
+    """RFC 9457 problem+json, the body of every error of the API."""
+
+    type: str  # stable slug as a relative address, "/problems/too-large"
+    title: str
+    status: int
+    detail: str  # what happened and what to do
+    instance: str  # the request's path
+    request_id: str  # also in the X-Request-ID header and in the server's log
+    errors: list[FieldProblem] = Field(default_factory=list)
