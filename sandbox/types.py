@@ -125,9 +125,13 @@ class LineMetrics(Data):
     active_threads_per_warp: float = 0.0
     global_load_requests: int = 0
     global_load_sectors: int = 0
+    global_load_bytes: int = 0  # useful bytes: what 32 * sectors would be if nothing were wasted
     global_store_requests: int = 0
     global_store_sectors: int = 0
+    global_store_bytes: int = 0
+    shared_load_requests: int = 0
     shared_load_bank_conflicts: int = 0
+    shared_store_requests: int = 0
     shared_store_bank_conflicts: int = 0
     divergent_branches: int = 0
     branches: int = 0
