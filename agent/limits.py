@@ -1,0 +1,10 @@
+"""What bounds a run. Each limit ends it with its own reason and keeps the best candidate."""
+
+from __future__ import annotations
+
+from sandbox.types import Data
+
+
+class Limits(Data):
+    turns: int = 8
+    seconds: float = 600.0  # wall time; looked at between turns

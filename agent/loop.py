@@ -1,0 +1,122 @@
+"""The loop every policy runs in: choose, edit, judge, reflect, until something ends it.
+
+It knows nothing of who the policy is or where candidates run. Each ending has a name (`agent.events.EndReason`),
+and exactly one `run_ended` closes the stream, whatever happens.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator
+
+from agent.edits import edited_events
+from agent.events import (
+    ActionTaken,
+    Edited,
+    EndReason,
+    Event,
+    Reflected,
+    RunEnded,
+    RunStarted,
+    TurnEnded,
+    TurnStarted,
+)
+from agent.limits import Limits
+from agent.protocols import Environment, Finish, Policy, Submit
+from agent.trajectory import Trajectory
+from sandbox.cancellation import Cancellation
+from sandbox.errors import Cancelled, TaskProblem
+from sandbox.types import Problem
+
+CANDIDATE_FILE = "kernel.cu"
+
+
+def run(policy: Policy, environment: Environment, limits: Limits, cancel: Cancellation) -> Iterator[Event]:
+    """One run. Never raises for what a task, a candidate or a cancellation does."""
+    trajectory, began = Trajectory(), time.monotonic()
+    events = _turns(policy, environment, limits, cancel, trajectory, began)
+    reason: EndReason = "internal_error"
+    message, problem = "the run ended without a reason", None
+    try:
+        while True:
+            try:
+                event = next(events)
+            except StopIteration as stop:
+                reason, message = stop.value
+                break
+            trajectory.apply(event)
+            yield event
+    except Cancelled:
+        reason, message = "cancelled", "cancelled; every process started for it has been stopped"
+    except TaskProblem as error:
+        problem = error.problem
+        reason = "unsupported" if problem.kind.startswith("unsupported") else "bad_input"
+        message = problem.message
+    except Exception as error:  # the stream must end with its reason, and a bug must not look like a verdict
+        message = f"Kernelwright's own fault: {type(error).__name__}: {error}"
+    yield ended(trajectory, reason, message, problem, time.monotonic() - began)
+
+
+def _turns(
+    policy: Policy,
+    environment: Environment,
+    limits: Limits,
+    cancel: Cancellation,
+    trajectory: Trajectory,
+    began: float,
+) -> Generator[Event, None, tuple[EndReason, str]]:
+    """Generator of a run's events up to its end; returns (reason, message)."""
+    yield RunStarted(
+        task=environment.spec,
+        policy=policy.name,
+        backend=environment.backend,
+        target=environment.target,
+        turn_limit=limits.turns,
+    )
+    version = 0
+    for turn in range(1, limits.turns + 1):
+        cancel.check()
+        if time.monotonic() - began > limits.seconds:
+            return "time_limit", f"stopped after {limits.seconds:.0f} s; the best turn is kept"
+        turn_began = time.monotonic()
+        action = policy.act(trajectory)
+        if isinstance(action, Finish):
+            return "finished", action.reason
+        yield TurnStarted(turn=turn, title=action.title, base_turn=action.base_turn)
+        for edit in _edits(trajectory, turn, action, version):
+            version = edit.version
+            yield edit
+        yield ActionTaken(turn=turn, action="submit", source=action.source)
+        evaluation = yield from environment.step(turn, action.source)
+        trajectory.turns[turn - 1].evaluation = evaluation  # so that the reflection sees it
+        yield Reflected(turn=turn, text=policy.reflect(trajectory))
+        best = trajectory.best
+        yield TurnEnded(
+            turn=turn,
+            evaluation=evaluation,
+            best_turn=best.number if best else None,
+            seconds=time.monotonic() - turn_began,
+        )
+    return "turn_limit", f"all {limits.turns} turns are used; the best turn is kept"
+
+
+def _edits(trajectory: Trajectory, turn: int, action: Submit, version: int) -> Iterator[Edited]:
+    """From what the editor shows (the turn before) to the new candidate."""
+    shown = trajectory.turns[turn - 2].source if turn > 1 else ""
+    return edited_events(turn, shown, action.source, file=CANDIDATE_FILE, version=version)
+
+
+def ended(
+    trajectory: Trajectory, reason: EndReason, message: str, problem: Problem | None, seconds: float
+) -> RunEnded:
+    """The closing event: the best turn, and the verdict of that or of the last judged one."""
+    best = trajectory.best
+    judged = best or next((t for t in reversed(trajectory.turns) if t.evaluation), None)
+    return RunEnded(
+        reason=reason,
+        message=message,
+        best_turn=best.number if best else None,
+        verdict=judged.evaluation.verdict if judged and judged.evaluation else None,
+        problem=problem,
+        seconds=seconds,
+    )

@@ -1,0 +1,103 @@
+"""The only door to the judge: a task and a candidate go in, progress comes out, an evaluation is returned.
+
+Nothing untrusted runs in the caller's process. Each step that touches a candidate's or a user's program runs
+in a jail of its own (`sandbox.jail`); what comes back is bytes and validated data.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Generator
+
+from sandbox.cancellation import Cancellation
+from sandbox.errors import TaskProblem
+from sandbox.evaluate import Pipeline
+from sandbox.progress import Progress
+from sandbox.targets import TARGETS
+from sandbox.tasks.base import Task
+from sandbox.types import Backend, Evaluation, Problem
+
+_POLL_SECONDS = 0.2  # how long a cancellation from outside may go unseen by a waiting caller
+
+
+class Judge:
+    """Judges candidates for one task, one after the other.
+
+    The reference of the next evaluation is computed ahead, on fresh secret inputs, while the caller thinks.
+    """
+
+    def __init__(self, task: Task, *, backend: str = "auto", target: str, cancel: Cancellation) -> None:
+        """Raises TaskProblem for a backend this machine does not have or an unknown target."""
+        if target not in TARGETS:
+            raise TaskProblem(
+                Problem(kind="unknown_target", message=f"unknown target {target!r}", choices=sorted(TARGETS))
+            )
+        self.task = task
+        self.target = target
+        self.backend: Backend = _backend(backend)
+        self._cancel = cancel
+        self._pipeline = Pipeline(task, target=TARGETS[target], cancel=cancel)
+
+    def evaluate(self, source: str) -> Generator[Progress, None, Evaluation]:
+        """Yields progress as it happens. Raises Cancelled, and TaskProblem where the task itself is at fault."""
+        said: queue.SimpleQueue[Progress | None] = queue.SimpleQueue()
+        result: list[Evaluation | BaseException] = []
+
+        def work() -> None:
+            try:
+                result.append(self._pipeline.evaluate(source, said.put))
+            except BaseException as error:  # handed to the caller's thread below
+                result.append(error)
+            said.put(None)
+
+        worker = threading.Thread(target=work, name="judge", daemon=True)
+        worker.start()
+        try:
+            while True:
+                try:
+                    progress = said.get(timeout=_POLL_SECONDS)
+                except queue.Empty:
+                    self._cancel.is_set  # noqa: B018  asks the outside flag, so that jailed waits see it too
+                    continue
+                if progress is None:
+                    break
+                yield progress
+        except GeneratorExit:
+            self._cancel.set()
+            raise
+        finally:
+            worker.join()
+        outcome = result[0]
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    def close(self) -> None:
+        self._pipeline.close()
+
+
+def evaluate(task: Task, source: str, *, backend: str, target: str, cancel: Cancellation) -> Evaluation:
+    """One candidate, without progress."""
+    judge = Judge(task, backend=backend, target=target, cancel=cancel)
+    try:
+        progress = judge.evaluate(source)
+        while True:
+            next(progress)
+    except StopIteration as stop:
+        evaluation: Evaluation = stop.value
+        return evaluation
+    finally:
+        judge.close()
+
+
+def _backend(wished: str) -> Backend:
+    if wished == "gpu":
+        raise TaskProblem(
+            Problem(
+                kind="no_gpu_backend",
+                message="this version judges in the emulator only; replay on a GPU is not built yet",
+                hint="leave out --backend or say --backend emulator",
+            )
+        )
+    return "emulator"

@@ -1,0 +1,31 @@
+"""Where the task's arrays lie in the device's address range, for every draw the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sandbox.plan import DEVICE_BASE, GUARD_BYTES, TASK_BYTES
+from sandbox.tasks.base import Draw, Parameter
+
+
+def array_bytes(parameter: Parameter, draw: Draw) -> int:
+    return draw.extents[parameter.name] * np.dtype(parameter.dtype).itemsize
+
+
+def place(parameters: Sequence[Parameter], draws: Sequence[Draw]) -> dict[str, int]:
+    """Array name -> device address, with room for its largest draw and guards on both sides.
+
+    Raises ValueError when the arrays do not fit the range.
+    """
+    addresses: dict[str, int] = {}
+    cursor = DEVICE_BASE + GUARD_BYTES
+    for parameter in parameters:
+        if parameter.kind == "array":
+            addresses[parameter.name] = cursor
+            largest = max(array_bytes(parameter, draw) for draw in draws)
+            cursor += -(-largest // GUARD_BYTES) * GUARD_BYTES + 2 * GUARD_BYTES
+    if cursor > DEVICE_BASE + TASK_BYTES:
+        raise ValueError(f"the task's arrays need {cursor - DEVICE_BASE} bytes; the device range has {TASK_BYTES}")
+    return addresses
