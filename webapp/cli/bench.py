@@ -1,0 +1,142 @@
+"""The benchmarks that docs/measurements quotes.
+
+Example: kernelwright bench first-kernel
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from agent.events import TurnEnded
+from agent.trajectory import Trajectory
+from agent.translate import TranslateRequest, translate
+from sandbox.cancellation import Cancellation
+from webapp.cli.common import read_inputs, read_text
+from webapp.cli.output import GOOD, NOT_GOOD, dump, say
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", choices=sorted(BENCHMARKS), metavar="NAME", help=", ".join(sorted(BENCHMARKS)))
+    parser.add_argument("--repeat", type=int, default=5, help="repetitions of what is timed (default 5)")
+    parser.add_argument("--folder", type=Path, help="sources to translate (functions)")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def main(options: argparse.Namespace) -> int:
+    return BENCHMARKS[options.name](options)
+
+
+def first_kernel(options: argparse.Namespace) -> int:
+    """Paste to first verified kernel: row softmax, warm process, empty caches each time."""
+    path = ROOT / "examples/c/row_softmax.c"
+    request = TranslateRequest(source=read_text(path), filename=path.name, turns=1)
+    rows = []
+    for i in range(options.repeat + 1):
+        with tempfile.TemporaryDirectory(prefix="kw-bench-") as home:
+            os.environ["KERNELWRIGHT_HOME"] = home
+            rows.append(_first_turn(request))
+        say(f"{'warm-up' if i == 0 else f'run {i}'}: {rows[-1]['seconds']:.2f} s  {rows[-1]['stages']}")
+    seconds = [row["seconds"] for row in rows[1:]]
+    result = {
+        "benchmark": "first-kernel",
+        "machine": _machine(),
+        "seconds": {"minimum": min(seconds), "median": statistics.median(seconds), "maximum": max(seconds)},
+        "stages": {name: statistics.median(r["stages"][name] for r in rows[1:]) for name in rows[1]["stages"]},
+        "verdicts": sorted({row["verdict"] for row in rows}),
+    }
+    if options.json:
+        dump(result)
+    else:
+        spread = result["seconds"]
+        print(f"row softmax, paste to first verified kernel, {_machine()}, {options.repeat} runs, caches empty:")
+        print(f"median {spread['median']:.2f} s (minimum {spread['minimum']:.2f}, maximum {spread['maximum']:.2f})")
+        for name, value in result["stages"].items():
+            print(f"  {name:<10} {value:.2f} s")
+    return GOOD if result["verdicts"] == ["passed"] and max(seconds) <= 5 else NOT_GOOD
+
+
+def _first_turn(request: TranslateRequest) -> dict[str, Any]:
+    began = time.perf_counter()
+    for event in translate(request, cancel=Cancellation()):
+        if isinstance(event, TurnEnded):
+            evaluation = event.evaluation
+            return {
+                "seconds": time.perf_counter() - began,
+                "verdict": evaluation.verdict,
+                "stages": evaluation.stages,
+            }
+    raise RuntimeError("the run ended before its first turn did")
+
+
+def functions(options: argparse.Namespace) -> int:
+    """Translate every function of a folder; one row each: verdict, turns, score, or why not."""
+    folder = options.folder or ROOT / "tests/fixtures/c_functions"
+    rows = [_translated(path) for path in sorted([*folder.glob("*.c"), *folder.glob("*.py")])]
+    passed = sum(row["verdict"] == "passed" for row in rows)
+    if options.json:
+        dump({"benchmark": "functions", "machine": _machine(), "passed": passed, "of": len(rows), "rows": rows})
+    else:
+        print("| function | verdict | turns | first | best | seconds | why not |")
+        print("| --- | --- | --- | --- | --- | --- | --- |")
+        for row in rows:
+            cells = [row["name"], row["verdict"] or row["reason"], row["turns"], row["first"], row["best"]]
+            print(f"| {' | '.join(str(c) for c in cells)} | {row['seconds']:.1f} | {row['why']} |")
+        print(f"\n{passed} of {len(rows)} passed")
+    return GOOD if passed == len(rows) else NOT_GOOD
+
+
+def _translated(path: Path) -> dict[str, Any]:
+    say(path.name)
+    options = argparse.Namespace(file=path, inputs=None)
+    request = TranslateRequest(source=read_text(path), filename=path.name, inputs=read_inputs(options))
+    trajectory = Trajectory()
+    for event in translate(request, cancel=Cancellation()):
+        trajectory.apply(event)
+    ended, best = trajectory.ended, trajectory.best
+    assert ended is not None
+    first = trajectory.turns[0].evaluation if trajectory.turns else None
+    failed = next((t.evaluation for t in trajectory.turns if t.evaluation and t.evaluation.verdict != "passed"), None)
+    return {
+        "name": path.stem,
+        "verdict": ended.verdict,
+        "reason": ended.reason,
+        "turns": len(trajectory.turns),
+        "first": f"{first.score:.1f}" if first and first.score is not None else "",
+        "best": f"{best.evaluation.score:.1f}" if best and best.evaluation and best.evaluation.score else "",
+        "seconds": ended.seconds,
+        "why": "" if best else _cell(failed.message if failed else ended.message),
+    }
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())
+
+
+def _machine() -> str:
+    model = next(
+        (line.split(":")[1].strip() for line in _cpuinfo() if line.startswith("model name")), platform.processor()
+    )
+    return f"{os.cpu_count()} cores, {model}, no GPU used"
+
+
+def _cpuinfo() -> Sequence[str]:
+    try:
+        return Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return []
+
+
+BENCHMARKS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "first-kernel": first_kernel,
+    "functions": functions,
+}

@@ -1,0 +1,62 @@
+"""The one command, `kernelwright` (short: `kw`), the same for people, tests and GPU nodes.
+
+Exit codes: 0 done and good, 1 done and not good, 2 bad input (one clear line, what to do), 3 Kernelwright's
+own fault. Results go to stdout, logs and progress to stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import version
+
+from sandbox.errors import JailUnavailable, TaskProblem, ToolchainMissing
+from webapp.cli.output import BAD_INPUT, OWN_FAULT, complain
+
+#: name -> (module, one line). Modules are imported when chosen: only `serve` and `manage` may load Django.
+COMMANDS = {
+    "translate": ("webapp.cli.translate", "turn C or PyTorch into verified CUDA over several turns"),
+    "evaluate": ("webapp.cli.evaluate", "judge a given .cu for the task in FILE"),
+    "profile": ("webapp.cli.profile", "structural metrics of a candidate, by kernel and by line"),
+    "doctor": ("webapp.cli.doctor", "what this machine can do, and how to get what is missing"),
+    "serve": ("webapp.cli.serve", "the web application, all in one process"),
+    "bench": ("webapp.cli.bench", "the benchmarks that docs/measurements quotes"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    parser = argparse.ArgumentParser(prog="kernelwright", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"kernelwright {version('kernelwright')}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    chosen = next((a for a in arguments if not a.startswith("-")), None)
+    for name, (module_name, summary) in COMMANDS.items():
+        sub = commands.add_parser(name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter)
+        if name == chosen:
+            module = import_module(module_name)
+            sub.description = module.__doc__
+            module.add_arguments(sub)
+            sub.set_defaults(run=module.main)
+    options = parser.parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except TaskProblem as error:
+        return complain(error.problem, getattr(options, "json", False))
+    except (JailUnavailable, ToolchainMissing) as error:
+        print(f"kernelwright: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print("kernelwright: stopped", file=sys.stderr)
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        return 1
+    except Exception as error:
+        print(f"kernelwright: own fault: {type(error).__name__}: {error}", file=sys.stderr)
+        return OWN_FAULT
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""What the command prints, and with which exit code it ends."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from sandbox.types import Evaluation, Problem
+
+GOOD, NOT_GOOD, BAD_INPUT, OWN_FAULT = 0, 1, 2, 3
+
+
+def dump(document: Any) -> None:
+    """One JSON document on stdout."""
+    json.dump(document, sys.stdout, indent=1, ensure_ascii=False)
+    print()
+
+
+def say(text: str) -> None:
+    """Progress and logs: stderr, so that stdout stays a result."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def one_line(problem: Problem) -> str:
+    """A problem as one clear line: place, what, what to do."""
+    place = ":".join(str(part) for part in (problem.file, problem.line, problem.column) if part)
+    said = f"{place}: {problem.message}" if place else problem.message
+    if problem.choices:
+        said += f" ({', '.join(problem.choices)})"
+    if problem.hint:
+        said += f". {problem.hint[0].upper()}{problem.hint[1:]}"
+    return said
+
+
+def complain(problem: Problem, as_json: bool) -> int:
+    """Bad input: the line on stderr, with --json the problem on stdout as well."""
+    if as_json:
+        dump({"verdict": None, "problem": problem.model_dump(mode="json")})
+    say(f"kernelwright: {one_line(problem)}")
+    return BAD_INPUT
+
+
+def exit_code(evaluation: Evaluation) -> int:
+    if evaluation.verdict == "passed":
+        return GOOD
+    return OWN_FAULT if evaluation.verdict == "internal_error" else NOT_GOOD
+
+
+def summary(evaluation: Evaluation) -> str:
+    """An evaluation for a terminal, a few lines."""
+    lines = [f"{evaluation.verdict.replace('_', ' ')}: {evaluation.message}"]
+    mismatch = evaluation.verification.first_mismatch if evaluation.verification else None
+    if mismatch is not None:
+        index = "".join(f"[{i}]" for i in mismatch.index)
+        sizes = ", ".join(f"{name} = {value}" for name, value in mismatch.sizes.items())
+        inputs = ", ".join(f"{name} = {value}" for name, value in mismatch.inputs.items())
+        lines.append(
+            f"  first mismatch: {mismatch.array}{index} is {mismatch.got}, expected {mismatch.expected}"
+            f" (draw {mismatch.draw}; {sizes}{'; ' + inputs if inputs else ''})"
+        )
+    if evaluation.metrics is not None:
+        lines.append(f"  structural score {evaluation.metrics.structural_score:.1f}")
+        lines += [f"  {name:<20} {value:.2f}" for name, value in evaluation.metrics.families.items()]
+        lines += [f"  {note}" for note in evaluation.metrics.notes]
+    return "\n".join(lines)

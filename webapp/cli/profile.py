@@ -1,0 +1,56 @@
+"""Structural metrics of a candidate, by kernel and by source line, measured in the emulator.
+
+Example: kernelwright profile examples/c/matmul.c matmul.cu
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from sandbox.types import KernelMetrics, LineMetrics
+from webapp.cli.common import read_text
+from webapp.cli.evaluate import add_arguments as add_arguments
+from webapp.cli.evaluate import judged
+from webapp.cli.output import dump, exit_code, summary
+
+_COLUMNS = ("line", "instr", "lanes", "ld req", "ld sect", "st req", "st sect", "conflicts", "diverged", "flop")
+
+
+def main(options: argparse.Namespace) -> int:
+    evaluation = judged(options)
+    metrics = evaluation.metrics
+    if options.json:
+        dump(metrics.model_dump(mode="json") if metrics else {"verdict": evaluation.verdict, "message": evaluation.message})
+        return exit_code(evaluation)
+    print(summary(evaluation))
+    if metrics is not None:
+        source = read_text(options.candidate).splitlines()
+        for kernel in metrics.kernels:
+            print(_table(kernel, source))
+    return exit_code(evaluation)
+
+
+def _table(kernel: KernelMetrics, source: list[str]) -> str:
+    head = f"\n{kernel.name} <<<{kernel.grid}, {kernel.block}>>> occupancy {kernel.theoretical_occupancy:.0%}"
+    rows = [_row(line) for line in kernel.lines if line.line]
+    texts = [source[line.line - 1].strip() if line.line <= len(source) else "" for line in kernel.lines if line.line]
+    out = [f"{head} (limited by {kernel.occupancy_limiter.replace('_', ' ')})"]
+    out.append(" ".join(f"{name:>9}" for name in _COLUMNS))
+    out += [" ".join(f"{cell:>9}" for cell in row) + f"  {text}" for row, text in zip(rows, texts, strict=True)]
+    return "\n".join(out)
+
+
+def _row(line: LineMetrics) -> list[Any]:
+    return [
+        line.line,
+        line.instructions,
+        f"{line.active_threads_per_warp:.1f}",
+        line.global_load_requests,
+        line.global_load_sectors,
+        line.global_store_requests,
+        line.global_store_sectors,
+        line.shared_load_bank_conflicts + line.shared_store_bank_conflicts,
+        line.divergent_branches,
+        line.flop,
+    ]

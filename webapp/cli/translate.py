@@ -1,0 +1,141 @@
+"""Turn C or PyTorch into verified CUDA over several turns.
+
+Example: kernelwright translate examples/c/saxpy.c -o saxpy.cu
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from agent.events import Event, Log, Reflected, RunEnded, Stage, TurnEnded, TurnStarted
+from agent.trajectory import Trajectory, Turn
+from agent.translate import TranslateRequest, translate
+from sandbox.cancellation import Cancellation
+from sandbox.errors import TaskProblem
+from sandbox.types import Problem
+from trainer import reward
+from webapp.cli.common import add_task_arguments, read_bytes, read_inputs, read_text
+from webapp.cli.output import BAD_INPUT, GOOD, NOT_GOOD, OWN_FAULT, complain, dump, say
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_task_arguments(parser)
+    parser.add_argument("--policy", choices=["builtin", "llm"], default="builtin")
+    parser.add_argument("--turns", type=int, default=8, metavar="N", help="at most this many turns (default 8)")
+    parser.add_argument("--from", dest="start_from", type=Path, metavar="CANDIDATE.cu", help="make it turn 1")
+    parser.add_argument("--events", action="store_true", help="the event stream as JSON lines, instead of a result")
+    parser.add_argument("-o", "--output", type=Path, metavar="OUT.cu", help="write the best turn's source here")
+
+
+def main(options: argparse.Namespace) -> int:
+    cancel = Cancellation()
+    signal.signal(signal.SIGINT, lambda *_: cancel.set())
+    request = _request(options)
+    trajectory = Trajectory()
+    for event in translate(request, cancel=cancel):
+        trajectory.apply(event)
+        if options.events:
+            print(event.model_dump_json(), flush=True)
+        elif not options.json:
+            _narrate(event)
+    assert trajectory.ended is not None
+    best = trajectory.best
+    if best is not None and options.output is not None:
+        options.output.write_text(best.source)
+        say(f"wrote turn {best.number} to {options.output}")
+    return _finish(options, request, trajectory, trajectory.ended)
+
+
+def _request(options: argparse.Namespace) -> TranslateRequest:
+    if options.policy == "llm":
+        raise TaskProblem(
+            Problem(kind="no_model", message="no language model can be used yet", hint="use --policy builtin")
+        )
+    if not 1 <= options.turns <= 200:
+        raise TaskProblem(Problem(kind="bad_turns", message=f"--turns is {options.turns}", hint="give 1 to 200"))
+    return TranslateRequest(
+        source=_decoded(read_bytes(options.file)),
+        filename=options.file.name,
+        entry=options.entry,
+        inputs=read_inputs(options),
+        backend=options.backend,
+        target=options.target,
+        turns=options.turns,
+        start_from=read_text(options.start_from) if options.start_from else None,
+    )
+
+
+def _decoded(data: bytes) -> str:
+    """The source as text; what is not UTF-8 stays visible to `load_task`, which says where."""
+    return data.decode(errors="surrogateescape")
+
+
+def _finish(
+    options: argparse.Namespace, request: TranslateRequest, trajectory: Trajectory, ended: RunEnded
+) -> int:
+    best = trajectory.best
+    if not trajectory.turns and ended.problem is not None and ended.reason == "bad_input" and not options.events:
+        return complain(ended.problem, options.json)
+    if options.json and not options.events:
+        dump(_document(request, trajectory, ended))
+    elif not options.events and best is not None and options.output is None:
+        print(best.source)
+    if ended.problem is not None:
+        complain(ended.problem, False)
+    if best is not None:
+        return GOOD
+    if ended.reason == "internal_error":
+        return OWN_FAULT
+    return BAD_INPUT if ended.reason in ("bad_input", "unsupported") else NOT_GOOD
+
+
+def _document(request: TranslateRequest, trajectory: Trajectory, ended: RunEnded) -> dict[str, Any]:
+    best, started = trajectory.best, trajectory.started
+    return {
+        "verdict": ended.verdict or ("unsupported" if ended.reason == "unsupported" else None),
+        "policy": request.policy,
+        "backend": started.backend if started else request.backend,
+        "target": request.target,
+        "best_turn": best.number if best else None,
+        "source": best.source if best else None,
+        "reason": ended.reason,
+        "message": ended.message,
+        "problem": ended.problem.model_dump(mode="json") if ended.problem else None,
+        "seconds": ended.seconds,
+        "turns": list(_turns(trajectory.turns)),
+    }
+
+
+def _turns(turns: list[Turn]) -> Iterator[dict[str, Any]]:
+    for turn in turns:
+        evaluation = reward.attach(turn.evaluation) if turn.evaluation else None
+        yield {
+            "turn": turn.number,
+            "title": turn.title,
+            "base_turn": turn.base_turn,
+            "source": turn.source,
+            "evaluation": evaluation.model_dump(mode="json") if evaluation else None,
+            "reflection": turn.reflection,
+        }
+
+
+def _narrate(event: Event) -> None:
+    match event:
+        case TurnStarted():
+            say(f"turn {event.turn}: {event.title}")
+        case Stage():
+            say(f"  {event.stage} {event.detail}".rstrip())
+        case Log():
+            say("\n".join("  | " + line for line in event.text.splitlines()))
+        case Reflected():
+            say("\n".join("  " + line for line in event.text.splitlines()))
+        case TurnEnded():
+            say(f"  {event.seconds:.1f} s")
+        case RunEnded():
+            say(f"{event.reason.replace('_', ' ')}: {event.message} ({event.seconds:.1f} s)")
+        case _:
+            pass
