@@ -1,0 +1,49 @@
+"""What tests need of the machine. Missing things skip with a sentence, or fail where KERNELWRIGHT_REQUIRE names them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sandbox import jail as jail_module
+from sandbox import toolchain
+from sandbox.errors import ToolchainMissing
+
+
+def missing(name: str, sentence: str) -> None:
+    """Skip, or fail where KERNELWRIGHT_REQUIRE says that `name` must be there."""
+    if name in os.environ.get("KERNELWRIGHT_REQUIRE", "").split(","):
+        pytest.fail(sentence)
+    pytest.skip(sentence)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A data folder of the tests' own, so that nobody's caches or database are touched."""
+    folder = tmp_path_factory.mktemp("home")
+    before = os.environ.get("KERNELWRIGHT_HOME")
+    os.environ["KERNELWRIGHT_HOME"] = str(folder)
+    yield folder
+    if before is None:
+        del os.environ["KERNELWRIGHT_HOME"]
+    else:
+        os.environ["KERNELWRIGHT_HOME"] = before
+
+
+@pytest.fixture(scope="session")
+def nvcc() -> None:
+    try:
+        toolchain.find_nvcc()
+    except ToolchainMissing as error:
+        missing("nvcc", str(error))
+
+
+@pytest.fixture(scope="session")
+def jail(nvcc: None) -> None:
+    """Judging needs the jail and the compiler."""
+    status = jail_module.status()
+    if not status.available:
+        missing("jail", f"{status.reason}; {status.how}")
