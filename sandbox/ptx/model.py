@@ -1,0 +1,138 @@
+"""PTX as data: what the parser returns. Light on imports, because the lowering process pays for each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+class PtxError(Exception):
+    """PTX that cannot be handled. `line` is the candidate's source line (None when unknown)."""
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    name: str  # unique in its function, also when PTX declares one name in several scopes
+
+
+@dataclass(frozen=True, slots=True)
+class Immediate:
+    """An integer, or the bits of a floating-point literal (`float_bits` 32 or 64 says so; 0 for integers)."""
+
+    value: int
+    float_bits: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """The address of a variable, parameter, label or function, or a special register (`%tid.x`)."""
+
+    name: str
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`[base + offset]`."""
+
+    base: Register | Symbol | Immediate
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    items: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """`%p1|%p2`: two destinations; None for `_`."""
+
+    first: Register | None
+    second: Register | None
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    """`!%p`."""
+
+    register: Register
+
+
+Operand = Register | Immediate | Symbol | Address | Vector | Pair | Negated | None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The unusual shape of `call`: return parameters, callee, argument parameters."""
+
+    returns: tuple[str, ...]
+    callee: str
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    opcode: str  # "ld.global.nc.f32"
+    parts: tuple[str, ...]  # ("ld", "global", "nc", "f32"); "::" qualifiers are parts too
+    operands: tuple[Operand, ...]
+    guard: Register | None  # `@%p`
+    guard_negated: bool
+    line: int  # innermost line in the candidate's own file; 0 when nvcc gave none
+    call: Call | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    name: str
+    bytes: int
+    align: int
+    offset: int  # in the parameter block of an entry; functions have one block a parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A `.global`, `.const`, `.shared` or `.local` variable."""
+
+    name: str
+    space: str
+    bytes: int
+    align: int
+    data: bytes | None = None  # initial bytes; None: zeros (`.global`, `.const`) or nothing (the others)
+    addresses: tuple[tuple[int, Symbol], ...] = ()  # (offset, symbol whose address stands there)
+    external: bool = False  # `.extern .shared`: dynamic shared memory
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    name: str
+    entry: bool
+    parameters: tuple[Parameter, ...]
+    returns: tuple[Parameter, ...]
+    registers: dict[str, str]  # unique name -> "pred", "b8", "b16", "b32", "b64", "b128"
+    variables: tuple[Variable, ...]  # declared inside: shared and local
+    locals: dict[str, Parameter]  # `.param` variables declared inside (call arguments), unique names
+    body: tuple[Instruction | Label, ...]
+    max_threads: int | None = None  # `.maxntid`, as a product
+
+    @property
+    def parameter_bytes(self) -> int:
+        return max((parameter.offset + parameter.bytes for parameter in self.parameters), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    version: str
+    target: str
+    variables: tuple[Variable, ...]
+    functions: dict[str, Function]  # with a body, entries and device functions
+    files: dict[int, str] = field(default_factory=dict)
