@@ -24,12 +24,16 @@ def apply_edits(base: str, edits: list[RangeEdit]) -> str:
     lines = base.splitlines(keepends=True)
     for edit in edits:
         if not 1 <= edit.start_line <= edit.end_line <= len(lines) + 1:
-            raise ValueError(f"edit of lines {edit.start_line} to {edit.end_line} in a file of {len(lines)} lines")
+            raise ValueError(
+                f"edit of lines {edit.start_line} to {edit.end_line} in a file of {len(lines)} lines"
+            )
         lines[edit.start_line - 1 : edit.end_line - 1] = edit.text.splitlines(keepends=True)
     return "".join(lines)
 
 
-def edited_events(turn: int, base: str, new: str, *, file: str, version: int, lines: int = 12) -> Iterator[Edited]:
+def edited_events(
+    turn: int, base: str, new: str, *, file: str, version: int, lines: int = 12
+) -> Iterator[Edited]:
     """The events that turn version `version` (`base`) into `new`, in pieces of at most `lines` lines.
 
     Each piece makes a version of its own, top to bottom, as a person would write it.

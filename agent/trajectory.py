@@ -51,7 +51,11 @@ class Trajectory:
     def best(self) -> Turn | None:
         """The passed turn with the highest structural score (the earliest of equals); None while nothing passed."""
         passed = [t for t in self.turns if t.evaluation is not None and t.evaluation.verdict == "passed"]
-        return max(passed, key=lambda t: (t.evaluation.score or 0.0 if t.evaluation else 0.0, -t.number), default=None)
+        return max(
+            passed,
+            key=lambda t: (t.evaluation.score or 0.0 if t.evaluation else 0.0, -t.number),
+            default=None,
+        )
 
     @property
     def last(self) -> Turn | None:

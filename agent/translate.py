@@ -44,20 +44,30 @@ def translate(request: TranslateRequest, *, cancel: Cancellation) -> Iterator[Ev
     began = time.monotonic()
     try:
         task = load_task(
-            request.source, filename=request.filename, entry=request.entry, inputs=request.inputs, cancel=cancel
+            request.source,
+            filename=request.filename,
+            entry=request.entry,
+            inputs=request.inputs,
+            cancel=cancel,
         )
         environment = JudgeEnvironment(task, backend=request.backend, target=request.target, cancel=cancel)
     except TaskProblem as error:
         yield _refused("bad_input", error.problem, began)
         return
     except (JailUnavailable, ToolchainMissing) as error:
-        yield _refused("internal_error", Problem(kind="machine", message=str(error), hint="kernelwright doctor"), began)
+        yield _refused(
+            "internal_error", Problem(kind="machine", message=str(error), hint="kernelwright doctor"), began
+        )
         return
     except Cancelled:
-        yield ended(Trajectory(), "cancelled", "cancelled before the first turn", None, time.monotonic() - began)
+        yield ended(
+            Trajectory(), "cancelled", "cancelled before the first turn", None, time.monotonic() - began
+        )
         return
     except Exception as error:
-        problem = Problem(kind="internal_error", message=f"Kernelwright's own fault: {type(error).__name__}: {error}")
+        problem = Problem(
+            kind="internal_error", message=f"Kernelwright's own fault: {type(error).__name__}: {error}"
+        )
         yield _refused("internal_error", problem, began)
         return
     try:

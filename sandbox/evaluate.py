@@ -22,8 +22,8 @@ from sandbox.emulator.trace import ReplayResult
 from sandbox.errors import Cancelled, JailUnavailable, Judged, TaskProblem, ToolchainMissing
 from sandbox.metrics import measure
 from sandbox.placement import array_bytes, place
-from sandbox.plan import Copy, LaunchPlan, Upload, WriteSymbol
 from sandbox.plan import Allocate as PlanAllocate
+from sandbox.plan import Copy, LaunchPlan, Upload, WriteSymbol
 from sandbox.progress import (
     CompiledCandidate,
     LogChunk,
@@ -37,8 +37,8 @@ from sandbox.recorder import client as recorder
 from sandbox.targets import Target
 from sandbox.tasks.base import Draw, Expected, Parameter, Task
 from sandbox.types import (
-    CompiledKernel,
     Compilation,
+    CompiledKernel,
     Evaluation,
     Metrics,
     PlannedLaunch,
@@ -228,7 +228,9 @@ class Pipeline:
 
 @dataclass(frozen=True)
 class Outcomes:
-    outputs: Sequence[Sequence[Mapping[str, bytes]]]  # by draw, by poison: array name -> bytes after the replay
+    outputs: Sequence[
+        Sequence[Mapping[str, bytes]]
+    ]  # by draw, by poison: array name -> bytes after the replay
     traced: ReplayResult  # of the representative draw
 
 
@@ -258,7 +260,9 @@ def _require_ok(result: ReplayResult, draw: Draw) -> None:
         case "fault":
             assert result.fault is not None
             line = f" at line {result.fault.line}" if result.fault.line else ""
-            raise Judged("runtime_error", "candidate", f"{result.fault.kind}{line}: {result.fault.message}{at}")
+            raise Judged(
+                "runtime_error", "candidate", f"{result.fault.kind}{line}: {result.fault.message}{at}"
+            )
         case "timeout":
             raise Judged("timeout", "candidate", f"the replay did not end within {REPLAY_SECONDS:.0f} s{at}")
         case "unsupported":

@@ -27,5 +27,7 @@ def place(parameters: Sequence[Parameter], draws: Sequence[Draw]) -> dict[str, i
             largest = max(array_bytes(parameter, draw) for draw in draws)
             cursor += -(-largest // GUARD_BYTES) * GUARD_BYTES + 2 * GUARD_BYTES
     if cursor > DEVICE_BASE + TASK_BYTES:
-        raise ValueError(f"the task's arrays need {cursor - DEVICE_BASE} bytes; the device range has {TASK_BYTES}")
+        raise ValueError(
+            f"the task's arrays need {cursor - DEVICE_BASE} bytes; the device range has {TASK_BYTES}"
+        )
     return addresses

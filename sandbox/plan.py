@@ -85,7 +85,9 @@ class Launch(Data):
     kernel: Annotated[str, Field(max_length=4096)]  # mangled name, as the PTX entry is called
     grid: Dim
     block: tuple[
-        Annotated[int, Field(ge=1, le=1024)], Annotated[int, Field(ge=1, le=1024)], Annotated[int, Field(ge=1, le=64)]
+        Annotated[int, Field(ge=1, le=1024)],
+        Annotated[int, Field(ge=1, le=1024)],
+        Annotated[int, Field(ge=1, le=64)],
     ]
     shared_bytes: Annotated[int, Field(ge=0, le=232448)]  # dynamic
     parameters: Hex  # the raw parameter block, laid out as the PTX `.param` declarations say

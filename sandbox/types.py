@@ -35,7 +35,9 @@ class Data(BaseModel):
 class Problem(Data):
     """Why something cannot be done, for a person: what happened, where, and what to do next."""
 
-    kind: str  # stable slug, e.g. "parse_error", "several_functions", "unknown_extent", "unsupported_construct"
+    kind: (
+        str  # stable slug, e.g. "parse_error", "several_functions", "unknown_extent", "unsupported_construct"
+    )
     message: str  # one sentence, no full stop needed for a colon list
     hint: str = ""  # what to do; empty when there is nothing to do
     file: str = ""

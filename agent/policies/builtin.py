@@ -99,8 +99,12 @@ class BuiltinPolicy:
             return "nothing that was tried passed the judge; the evaluations say why"
         score = _score(best) or 0.0
         if _stale(trajectory) >= PATIENCE:
-            return f"the last {PATIENCE} steps did not raise the score; turn {best.number} is kept ({score:.1f})"
-        return f"nothing left to try that the measurements argue for; turn {best.number} is kept ({score:.1f})"
+            return (
+                f"the last {PATIENCE} steps did not raise the score; turn {best.number} is kept ({score:.1f})"
+            )
+        return (
+            f"nothing left to try that the measurements argue for; turn {best.number} is kept ({score:.1f})"
+        )
 
 
 def _score(turn: Turn) -> float | None:

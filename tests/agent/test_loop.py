@@ -46,7 +46,7 @@ class Given:
     backend = "emulator"
     target = "sm_90"
 
-    def __init__(self, *outcomes: float | None | Exception) -> None:
+    def __init__(self, *outcomes: float | Exception | None) -> None:
         self.outcomes = list(outcomes)
 
     def step(self, turn: int, source: str) -> Generator[Event, None, Evaluation]:

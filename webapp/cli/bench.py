@@ -26,7 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", choices=sorted(BENCHMARKS), metavar="NAME", help=", ".join(sorted(BENCHMARKS)))
+    parser.add_argument(
+        "name", choices=sorted(BENCHMARKS), metavar="NAME", help=", ".join(sorted(BENCHMARKS))
+    )
     parser.add_argument("--repeat", type=int, default=5, help="repetitions of what is timed (default 5)")
     parser.add_argument("--folder", type=Path, help="sources to translate (functions)")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
@@ -51,15 +53,21 @@ def first_kernel(options: argparse.Namespace) -> int:
         "benchmark": "first-kernel",
         "machine": _machine(),
         "seconds": {"minimum": min(seconds), "median": statistics.median(seconds), "maximum": max(seconds)},
-        "stages": {name: statistics.median(r["stages"][name] for r in rows[1:]) for name in rows[1]["stages"]},
+        "stages": {
+            name: statistics.median(r["stages"][name] for r in rows[1:]) for name in rows[1]["stages"]
+        },
         "verdicts": sorted({row["verdict"] for row in rows}),
     }
     if options.json:
         dump(result)
     else:
         spread = result["seconds"]
-        print(f"row softmax, paste to first verified kernel, {_machine()}, {options.repeat} runs, caches empty:")
-        print(f"median {spread['median']:.2f} s (minimum {spread['minimum']:.2f}, maximum {spread['maximum']:.2f})")
+        print(
+            f"row softmax, paste to first verified kernel, {_machine()}, {options.repeat} runs, caches empty:"
+        )
+        print(
+            f"median {spread['median']:.2f} s (minimum {spread['minimum']:.2f}, maximum {spread['maximum']:.2f})"
+        )
         for name, value in result["stages"].items():
             print(f"  {name:<10} {value:.2f} s")
     return GOOD if result["verdicts"] == ["passed"] and max(seconds) <= 5 else NOT_GOOD
@@ -84,7 +92,9 @@ def functions(options: argparse.Namespace) -> int:
     rows = [_translated(path) for path in sorted([*folder.glob("*.c"), *folder.glob("*.py")])]
     passed = sum(row["verdict"] == "passed" for row in rows)
     if options.json:
-        dump({"benchmark": "functions", "machine": _machine(), "passed": passed, "of": len(rows), "rows": rows})
+        dump(
+            {"benchmark": "functions", "machine": _machine(), "passed": passed, "of": len(rows), "rows": rows}
+        )
     else:
         print("| function | verdict | turns | first | best | seconds | why not |")
         print("| --- | --- | --- | --- | --- | --- | --- |")
@@ -105,7 +115,9 @@ def _translated(path: Path) -> dict[str, Any]:
     ended, best = trajectory.ended, trajectory.best
     assert ended is not None
     first = trajectory.turns[0].evaluation if trajectory.turns else None
-    failed = next((t.evaluation for t in trajectory.turns if t.evaluation and t.evaluation.verdict != "passed"), None)
+    failed = next(
+        (t.evaluation for t in trajectory.turns if t.evaluation and t.evaluation.verdict != "passed"), None
+    )
     return {
         "name": path.stem,
         "verdict": ended.verdict,
@@ -124,7 +136,8 @@ def _cell(text: str) -> str:
 
 def _machine() -> str:
     model = next(
-        (line.split(":")[1].strip() for line in _cpuinfo() if line.startswith("model name")), platform.processor()
+        (line.split(":")[1].strip() for line in _cpuinfo() if line.startswith("model name")),
+        platform.processor(),
     )
     return f"{os.cpu_count()} cores, {model}, no GPU used"
 

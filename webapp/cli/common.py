@@ -20,10 +20,15 @@ MAX_CANDIDATE_BYTES = 1 << 20
 
 
 def add_task_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help=".c (a function) or .py (PyTorch, KernelBench form)")
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", help=".c (a function) or .py (PyTorch, KernelBench form)"
+    )
     parser.add_argument("--entry", metavar="NAME", help="the function to translate, where FILE has several")
     parser.add_argument(
-        "--inputs", type=Path, metavar="FILE.toml", help="sizes, ranges, extents (default: FILE with .toml, if there)"
+        "--inputs",
+        type=Path,
+        metavar="FILE.toml",
+        help="sizes, ranges, extents (default: FILE with .toml, if there)",
     )
     parser.add_argument("--backend", choices=["auto", "emulator", "gpu"], default="auto")
     parser.add_argument(
@@ -53,7 +58,10 @@ def read_text(path: Path) -> str:
         return read_bytes(path, MAX_CANDIDATE_BYTES).decode()
     except UnicodeDecodeError as error:
         raise TaskProblem(
-            Problem(kind="not_utf8", message=f"{path} is not UTF-8: byte {error.start} is {error.object[error.start]:#04x}")
+            Problem(
+                kind="not_utf8",
+                message=f"{path} is not UTF-8: byte {error.start} is {error.object[error.start]:#04x}",
+            )
         ) from error
 
 

@@ -14,14 +14,29 @@ from webapp.cli.evaluate import add_arguments as add_arguments
 from webapp.cli.evaluate import judged
 from webapp.cli.output import dump, exit_code, summary
 
-_COLUMNS = ("line", "instr", "lanes", "ld req", "ld sect", "st req", "st sect", "conflicts", "diverged", "flop")
+_COLUMNS = (
+    "line",
+    "instr",
+    "lanes",
+    "ld req",
+    "ld sect",
+    "st req",
+    "st sect",
+    "conflicts",
+    "diverged",
+    "flop",
+)
 
 
 def main(options: argparse.Namespace) -> int:
     evaluation = judged(options)
     metrics = evaluation.metrics
     if options.json:
-        dump(metrics.model_dump(mode="json") if metrics else {"verdict": evaluation.verdict, "message": evaluation.message})
+        dump(
+            metrics.model_dump(mode="json")
+            if metrics
+            else {"verdict": evaluation.verdict, "message": evaluation.message}
+        )
         return exit_code(evaluation)
     print(summary(evaluation))
     if metrics is not None:
@@ -34,10 +49,16 @@ def main(options: argparse.Namespace) -> int:
 def _table(kernel: KernelMetrics, source: list[str]) -> str:
     head = f"\n{kernel.name} <<<{kernel.grid}, {kernel.block}>>> occupancy {kernel.theoretical_occupancy:.0%}"
     rows = [_row(line) for line in kernel.lines if line.line]
-    texts = [source[line.line - 1].strip() if line.line <= len(source) else "" for line in kernel.lines if line.line]
+    texts = [
+        source[line.line - 1].strip() if line.line <= len(source) else ""
+        for line in kernel.lines
+        if line.line
+    ]
     out = [f"{head} (limited by {kernel.occupancy_limiter.replace('_', ' ')})"]
     out.append(" ".join(f"{name:>9}" for name in _COLUMNS))
-    out += [" ".join(f"{cell:>9}" for cell in row) + f"  {text}" for row, text in zip(rows, texts, strict=True)]
+    out += [
+        " ".join(f"{cell:>9}" for cell in row) + f"  {text}" for row, text in zip(rows, texts, strict=True)
+    ]
     return "\n".join(out)
 
 

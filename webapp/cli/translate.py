@@ -25,10 +25,16 @@ from webapp.cli.output import BAD_INPUT, GOOD, NOT_GOOD, OWN_FAULT, complain, du
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_task_arguments(parser)
     parser.add_argument("--policy", choices=["builtin", "llm"], default="builtin")
-    parser.add_argument("--turns", type=int, default=8, metavar="N", help="at most this many turns (default 8)")
+    parser.add_argument(
+        "--turns", type=int, default=8, metavar="N", help="at most this many turns (default 8)"
+    )
     parser.add_argument("--from", dest="start_from", type=Path, metavar="CANDIDATE.cu", help="make it turn 1")
-    parser.add_argument("--events", action="store_true", help="the event stream as JSON lines, instead of a result")
-    parser.add_argument("-o", "--output", type=Path, metavar="OUT.cu", help="write the best turn's source here")
+    parser.add_argument(
+        "--events", action="store_true", help="the event stream as JSON lines, instead of a result"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="OUT.cu", help="write the best turn's source here"
+    )
 
 
 def main(options: argparse.Namespace) -> int:
@@ -56,7 +62,9 @@ def _request(options: argparse.Namespace) -> TranslateRequest:
             Problem(kind="no_model", message="no language model can be used yet", hint="use --policy builtin")
         )
     if not 1 <= options.turns <= 200:
-        raise TaskProblem(Problem(kind="bad_turns", message=f"--turns is {options.turns}", hint="give 1 to 200"))
+        raise TaskProblem(
+            Problem(kind="bad_turns", message=f"--turns is {options.turns}", hint="give 1 to 200")
+        )
     return TranslateRequest(
         source=_decoded(read_bytes(options.file)),
         filename=options.file.name,
@@ -78,7 +86,12 @@ def _finish(
     options: argparse.Namespace, request: TranslateRequest, trajectory: Trajectory, ended: RunEnded
 ) -> int:
     best = trajectory.best
-    if not trajectory.turns and ended.problem is not None and ended.reason == "bad_input" and not options.events:
+    if (
+        not trajectory.turns
+        and ended.problem is not None
+        and ended.reason == "bad_input"
+        and not options.events
+    ):
         return complain(ended.problem, options.json)
     if options.json and not options.events:
         dump(_document(request, trajectory, ended))
