@@ -1,0 +1,120 @@
+"""In the jail: lower the file's module-level integers until the emulator can afford the module.
+
+Work is estimated on the meta device, where tensors have shapes and no memory, so a module of many gigabytes
+costs nothing to estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
+
+from sandbox.errors import TaskProblem
+from sandbox.tasks.pytorch.messages import FILE
+from sandbox.tasks.pytorch.module import UserFile
+from sandbox.types import Problem
+
+_SMALLEST = 16  # integers are not lowered below this while others can still give
+_LAST_RESORT = 2
+_TRIES = 60
+_TOO_MUCH = 16  # times the budget: refused when nothing is left to lower
+
+
+@dataclass(frozen=True)
+class Work:
+    elements: int  # of all inputs, parameters and results of ops
+    flop: int  # of matrix products and convolutions
+
+    def over(self, elements: int, flop: int) -> float:
+        """How many times the budget."""
+        return max(self.elements / elements, self.flop / flop)
+
+
+class _Elements(TorchDispatchMode):
+    """Counts elements of every result that is not a view of an argument."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = function(*args, **(kwargs or {}))
+        if not (isinstance(function, torch._ops.OpOverload) and function.is_view):
+            for value in torch.utils._pytree.tree_leaves(result):
+                if isinstance(value, torch.Tensor):
+                    self.count += value.numel()
+        return result
+
+
+def estimate(file: UserFile, sizes: dict[str, int]) -> Work:
+    """Raises TaskProblem when the module does not run at these sizes."""
+    with torch.device("meta"):
+        built = file.build(sizes)
+        with _Elements() as elements, FlopCounterMode(display=False) as flop:
+            built.run()
+    held = [*built.model.parameters(), *built.model.buffers(), *torch.utils._pytree.tree_leaves(built.inputs)]
+    total = elements.count + sum(t.numel() for t in held if isinstance(t, torch.Tensor))
+    return Work(total, flop.get_total_flops())
+
+
+def shrink(file: UserFile, given: dict[str, int], elements: int, flop: int) -> dict[str, int]:
+    """Sizes at which the work fits the budget: every large integer is halved together, so that ratios and
+    common divisors stay; where the module refuses that, one at a time. What the user gave is never changed.
+
+    Raises TaskProblem("too_large") when the work is far above the budget and nothing is left to lower.
+    """
+    sizes = {**file.integers, **given}
+    try:
+        work = estimate(file, sizes)
+    except (TaskProblem, NotImplementedError):
+        return sizes  # it needs real values; the real run decides, under the jail's limits
+    floor = _SMALLEST
+    for _ in range(_TRIES):
+        if work.over(elements, flop) <= 1:
+            return sizes
+        for candidate in _steps(sizes, given, floor):
+            try:
+                lower = estimate(file, candidate)
+            except TaskProblem:
+                continue
+            if (lower.elements, lower.flop) != (work.elements, work.flop):
+                sizes, work = candidate, lower
+                break
+        else:
+            if floor == _LAST_RESORT:
+                break
+            floor = _LAST_RESORT
+    if work.over(elements, flop) > _TOO_MUCH:
+        raise TaskProblem(
+            Problem(
+                kind="too_large",
+                message=f"the module does about {work.over(elements, flop):.0f} times the work the emulator can afford, "
+                "and has no module-level integers left to lower",
+                hint="write the sizes as module-level integers (batch_size = 128), or make them smaller",
+                file=FILE,
+            )
+        )
+    return sizes
+
+
+def _steps(sizes: dict[str, int], given: dict[str, int], floor: int) -> Iterator[dict[str, int]]:
+    """Ways to lower the sizes once, the preferred first."""
+    free = [n for n, v in sizes.items() if n not in given and v >= 2 * floor]
+    if not free:
+        return
+    largest = max(sizes[n] for n in free)
+    yield {**sizes, **{n: _half(sizes[n]) for n in free}}
+    for value in sorted({sizes[n] for n in free}, reverse=True):
+        yield {**sizes, **{n: _half(value) for n in free if sizes[n] == value}}
+    for name in sorted(free, key=lambda n: -sizes[n]):
+        yield {**sizes, name: _half(sizes[name])}
+    yield {**sizes, **{n: _half(sizes[n]) for n in free if 4 * sizes[n] >= largest}}
+
+
+def _half(value: int) -> int:
+    return (value + 1) // 2
