@@ -150,9 +150,13 @@ class Flop(Data):
 
 
 class KernelMetrics(Data):
-    """One launch, measured. Units: bytes, counts of warp-level requests, 32-byte sectors, ratios in 0..1."""
+    """One launch, measured. Units: bytes, counts of warp-level requests, 32-byte sectors, ratios in 0..1.
+
+    Equal launches (same kernel, grid, block and shared memory) are one entry: counts are their sums.
+    """
 
     name: str
+    launches: int = 1
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     global_load_requests: int
@@ -167,9 +171,14 @@ class KernelMetrics(Data):
     active_threads_per_warp: float
     theoretical_occupancy: float
     occupancy_limiter: str  # "registers" | "shared_memory" | "block_size" | "warps" | "blocks"
+    occupancy_next_step: str = ""  # what would let an SM hold more warps; empty when it is full
     flop: Flop
     dram_bytes: int  # distinct sectors touched times 32: compulsory traffic, an estimate
-    arithmetic_intensity: float | None
+    reread_factor: float | None = None  # sectors requested over distinct sectors
+    arithmetic_intensity: float | None  # FLOP per DRAM byte, an estimate like dram_bytes
+    ridge_intensity: float | None = None  # where the compute roof takes over from DRAM bandwidth, FLOP per byte
+    roof: str = ""  # which binds: "dram_bandwidth" | "fp16" | "fp32" | "fp64"; empty for neither
+    attainable_share_of_peak: float | None = None  # the roofline's height at this intensity, 0..1
     barriers_per_thread: float
     useless_barriers: int
     atomics: int

@@ -36,7 +36,8 @@ class LineCounts(Data):
     branches: int = 0  # conditional branches executed by a warp
     divergent_branches: int = 0  # of those, the ones whose active lanes went both ways
     barriers: int = 0  # bar.sync arrivals, by warp
-    atomics: int = 0  # requests
+    atomics: int = 0  # requests, in global and shared memory
+    shared_atomics: int = 0  # of those, the ones in shared memory
     atomic_lanes: int = 0
     atomic_addresses: int = 0  # distinct addresses per request, summed
 
