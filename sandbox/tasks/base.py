@@ -15,9 +15,7 @@ from sandbox.types import Data
 
 Array = npt.NDArray[Any]
 Language = Literal["c", "pytorch"]
-Distribution = Literal[
-    "normal", "uniform", "heavy_tail", "large_offset", "cancellation", "special", "given"
-]
+Distribution = Literal["normal", "uniform", "heavy_tail", "large_offset", "cancellation", "special", "given"]
 
 
 class ArrayInput(Data):
@@ -53,7 +51,9 @@ class Parameter(Data):
     access: Literal["read", "write", "read_write"] = "read"
     extent: str | None = None  # arrays: elements, an expression over integer scalar parameters
     shape: list[str] = Field(default_factory=list)  # arrays: as far as known, expressions, outermost first
-    role: Literal["size", "value", "data", "result"] = "data"  # "size": an integer that bounds loops or extents
+    role: Literal["size", "value", "data", "result"] = (
+        "data"  # "size": an integer that bounds loops or extents
+    )
     #                                                           "result": the return value as one more pointer
 
 
@@ -78,7 +78,9 @@ class Draw:
 
     sizes: Mapping[str, int]
     scalars: Mapping[str, int | float]  # every scalar parameter, sizes included
-    arrays: Mapping[str, Array]  # flat or shaped, C-contiguous, the parameter's dtype; read and read_write ones
+    arrays: Mapping[
+        str, Array
+    ]  # flat or shaped, C-contiguous, the parameter's dtype; read and read_write ones
     extents: Mapping[str, int]  # elements of every array parameter, pure outputs and "result" included
     distribution: Distribution
     representative: bool = False  # the draw whose trace becomes the metrics (exactly one is)
@@ -92,6 +94,9 @@ class Expected:
     native: Mapping[str, Array]  # the reference in its own precision
     reduction_length: int = 1  # the longest chain of additions behind one element, as far as known
     rows: Mapping[str, int] = field(default_factory=dict)  # elements per row, for the per-row error
+    # How far the truth moves, element by element, when every input moves by one unit of rounding: what no kernel
+    # can be better than where terms cancel. Absolute, float64; absent where not known.
+    response: Mapping[str, Array] = field(default_factory=dict)
 
 
 class Task(Protocol):

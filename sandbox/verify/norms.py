@@ -1,0 +1,140 @@
+"""Errors of one floating-point output against the truth, and how large they may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sandbox.tasks.base import Array
+
+NATIVE_FACTOR = 2.0
+FLOOR_FACTOR = 4.0
+#: Rows shorter than this have no error of their own: one small element would decide it.
+SHORTEST_ROW = 8
+
+_EPSILON = {"float16": 2.0**-10, "float32": 2.0**-23, "float64": 2.0**-52}
+#: Bits of significand (with the hidden one) of the next lower precision: tf32 and fp16 for float, float for double.
+LOWER_BITS = {"float16": 8, "float32": 11, "float64": 24}
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Normalised: 1.0 is an error as large as the data."""
+
+    max: float
+    l2: float
+    row: float  # 0 where the array has no rows worth the name
+
+    def within(self, allowed: Errors) -> bool:
+        """`not (error <= allowed)` fails, so a NaN never passes."""
+        pairs = ((self.max, allowed.max), (self.l2, allowed.l2), (self.row, allowed.row))
+        return all(error <= bound for error, bound in pairs)
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """What differences in one output of one draw are measured against. All arrays are flat."""
+
+    truth: Array  # float64
+    native: Array  # the reference's own precision
+    comparable: Array  # bool: truth and native are both finite
+    scale: float
+    norm: float
+    row_norms: Array | None  # one for each row
+    row: int  # elements per row; 0 for none
+    allowed: Errors
+
+    @property
+    def element_bound(self) -> float:
+        """Absolute: the largest difference that one element may have."""
+        return self.allowed.max * self.scale
+
+    def errors(self, got: Array) -> Errors:
+        """`got` is flat. Only comparable elements count; the others are compared by `classes_agree`."""
+        with np.errstate(all="ignore"):
+            difference = np.where(self.comparable, got.astype(np.float64) - self.truth, 0.0)
+            largest = float(np.max(np.abs(difference), initial=0.0)) / self.scale
+            l2 = float(np.sqrt(np.sum(difference * difference))) / self.norm
+            row = 0.0
+            if self.row_norms is not None:
+                rows = np.sqrt(np.sum(difference.reshape(-1, self.row) ** 2, axis=1))
+                row = float(np.max(rows / self.row_norms, initial=0.0))
+        return Errors(largest, l2, row)
+
+    def element_wrong(self, got: Array) -> Array:
+        """Which elements differ by more than one element may, or are NaN or infinite in the wrong place."""
+        with np.errstate(all="ignore"):
+            far = np.abs(got.astype(np.float64) - self.truth)
+            return np.where(self.comparable, ~(far <= self.element_bound), ~self.classes_agree(got))
+
+    def classes_agree(self, got: Array) -> Array:
+        """Whether NaN, +Inf and -Inf stand where native has them. Where only one of native and truth is finite
+        (an overflow inside the reference, say), agreeing with either is right."""
+        with np.errstate(all="ignore"):
+            wide = got.astype(np.float64)
+            near_truth = np.abs(wide - self.truth) <= self.element_bound
+            near_native = np.abs(wide - self.native.astype(np.float64)) <= self.element_bound
+        finite_both = self.comparable & np.isfinite(wide)
+        as_native = _class(wide) == _class(self.native.astype(np.float64))
+        as_truth = _class(wide) == _class(self.truth)
+        agree = (as_native & (_class(self.native) != 0)) | (as_truth & (_class(self.truth) != 0))
+        return np.asarray(finite_both | agree | (~self.comparable & (near_truth | near_native)))
+
+
+def yardstick(
+    truth: Array,
+    native: Array,
+    *,
+    response: Array | None,
+    reduction_length: int,
+    row: int,
+    tolerance: float | None,
+) -> Yardstick:
+    """`truth` float64, `native` in its own precision, `response` absolute (see Expected); any shape, same size."""
+    truth, native = truth.astype(np.float64).ravel(), native.ravel()
+    epsilon = _EPSILON[native.dtype.name]
+    tiny = float(np.finfo(native.dtype).tiny)
+    comparable = np.isfinite(truth) & np.isfinite(native)
+    size = np.where(comparable, np.abs(truth), 0.0)
+    if response is not None:
+        moved = response.astype(np.float64).ravel() / epsilon
+        size = np.where(comparable & np.isfinite(moved), np.maximum(size, moved), size)
+    has_rows = row >= SHORTEST_ROW and truth.size > row and truth.size % row == 0
+    row_norms = None
+    with np.errstate(over="ignore"):
+        if has_rows:
+            row_norms = np.maximum(np.sqrt(np.sum(size.reshape(-1, row) ** 2, axis=1)), tiny)
+        norm = max(float(np.sqrt(np.sum(size * size))), tiny)
+    base = Yardstick(
+        truth=truth,
+        native=native,
+        comparable=comparable,
+        scale=max(float(np.max(size, initial=0.0)), tiny),
+        norm=norm,
+        row_norms=row_norms,
+        row=row if has_rows else 0,
+        allowed=Errors(0.0, 0.0, 0.0),
+    )
+    if tolerance is not None:
+        allowed = Errors(tolerance, tolerance, tolerance)
+    else:
+        own = base.errors(native)
+        # Never so wide that the next lower precision slips through, however long the sum.
+        cap = 2.0 ** -(LOWER_BITS[native.dtype.name] + 2)
+        floor = min(FLOOR_FACTOR * epsilon * float(np.sqrt(max(reduction_length, 1))), cap)
+        allowed = Errors(*(max(NATIVE_FACTOR * error, floor) for error in (own.max, own.l2, own.row)))
+    return Yardstick(**{**vars(base), "allowed": allowed})
+
+
+def rounded(values: Array, bits: int) -> Array:
+    """Float64 values rounded to `bits` bits of significand, exponent range untouched."""
+    mantissa, exponent = np.frexp(values)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.ldexp(np.rint(mantissa * 2.0**bits), exponent - bits))
+
+
+def _class(values: Array) -> Array:
+    """0 finite, 1 NaN, 2 +Inf, 3 -Inf."""
+    kinds = np.isnan(values) * 1 + np.isposinf(values) * 2 + np.isneginf(values) * 3
+    return np.asarray(kinds)
