@@ -20,9 +20,11 @@ class LineCounts(Data):
     global_load_requests: int = 0
     global_load_sectors: int = 0  # distinct 32-byte sectors per request, summed
     global_load_bytes: int = 0  # distinct bytes asked for per request, summed: the useful bytes
+    global_load_ideal: int = 0  # sectors those bytes need at least: ceil(bytes / 32) per request, summed
     global_store_requests: int = 0
     global_store_sectors: int = 0
     global_store_bytes: int = 0
+    global_store_ideal: int = 0
     shared_load_requests: int = 0
     shared_load_wavefronts: int = 0  # actual
     shared_load_ideal: int = 0  # what the same bytes need at least; conflicts = wavefronts - ideal

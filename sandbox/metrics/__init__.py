@@ -4,6 +4,7 @@ sentences.
 One module per family; each says its formula. `measure` puts them together.
 """
 
+from sandbox.metrics.intensity import compulsory_bytes
 from sandbox.metrics.measure import WEIGHTS, measure
 
-__all__ = ["WEIGHTS", "measure"]
+__all__ = ["WEIGHTS", "compulsory_bytes", "measure"]

@@ -1,10 +1,9 @@
 """Memory coalescing: how many 32-byte sectors global accesses move, against what their bytes need.
 
-Per line, the ideal is max(requests, ceil(useful bytes / 32)) sectors: useful bytes are the distinct bytes
-that the lanes of a request asked for, and no request moves less than one sector, so a broadcast is not
-blamed. Over all launches, with ideal and moved sectors of loads and stores each added up: score =
-soft(ideal / moved). A line thus counts by the sectors it moves. Reading the same data again is
-`intensity`'s concern.
+The ideal of a request is ceil(useful bytes / 32) sectors, useful bytes being the distinct bytes that its
+lanes asked for, so a broadcast is not blamed. Ideal and moved sectors of loads and stores are added up over
+all launches: score = soft(ideal / moved). A line thus counts by the sectors it moves. Reading the same data
+again is `intensity`'s concern.
 
 Not applicable when no kernel loads from or stores to global memory.
 """
@@ -18,10 +17,6 @@ from sandbox.metrics.finding import Finding, at, number, percent, soft
 from sandbox.metrics.launches import MeasuredLaunch, by_line
 
 SECTOR_BYTES = 32
-
-
-def ideal_sectors(requests: int, useful_bytes: int) -> int:
-    return max(requests, -(-useful_bytes // SECTOR_BYTES))
 
 
 def efficiency(useful_bytes: int, sectors: int) -> float | None:
@@ -41,8 +36,7 @@ def assess(launches: Sequence[MeasuredLaunch]) -> Finding:
 
 
 def _ideal(line: LineCounts) -> int:
-    loads = ideal_sectors(line.global_load_requests, line.global_load_bytes)
-    return loads + ideal_sectors(line.global_store_requests, line.global_store_bytes)
+    return line.global_load_ideal + line.global_store_ideal
 
 
 def _note(lines: Sequence[LineCounts], ideal: int, moved: int) -> str:
@@ -53,15 +47,13 @@ def _note(lines: Sequence[LineCounts], ideal: int, moved: int) -> str:
         requests = line.global_load_requests + line.global_store_requests
         sectors = line.global_load_sectors + line.global_store_sectors
         return f"{at(line.line)} moves {number(sectors / requests)} sectors per request, all of them needed."
-    loads_waste = worst.global_load_sectors - ideal_sectors(
-        worst.global_load_requests, worst.global_load_bytes
-    )
+    loads_waste = worst.global_load_sectors - worst.global_load_ideal
     if 2 * loads_waste >= wasted:
         verb, requests, sectors = "loads", worst.global_load_requests, worst.global_load_sectors
-        needed = ideal_sectors(requests, worst.global_load_bytes)
+        needed = worst.global_load_ideal
     else:
         verb, requests, sectors = "stores", worst.global_store_requests, worst.global_store_sectors
-        needed = ideal_sectors(requests, worst.global_store_bytes)
+        needed = worst.global_store_ideal
     return (
         f"{at(worst.line)} {verb} {number(sectors / requests)} sectors per request "
         f"({number(needed / requests)} would do): {_cause(sectors / needed)} "

@@ -30,8 +30,10 @@ Not applicable when there are no global accesses and no FLOP.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from sandbox.emulator.trace import LineCounts
 from sandbox.metrics.coalescing import SECTOR_BYTES
@@ -39,6 +41,7 @@ from sandbox.metrics.finding import Finding, at, number, soft
 from sandbox.metrics.launches import MeasuredLaunch, by_line
 from sandbox.metrics.shared_memory import global_wavefronts, shared_wavefronts
 from sandbox.targets import Target
+from sandbox.tasks.base import Parameter
 
 L2_BYTES_PER_CLOCK = 32  # per SM, sustained
 ISSUE_PER_CLOCK = 4  # warp instructions per SM
@@ -124,8 +127,18 @@ def bounds(launch: MeasuredLaunch) -> Bounds:
     )
 
 
+def compulsory_bytes(parameters: Iterable[Parameter], extents: Mapping[str, int]) -> int:
+    """Bytes that a task must move: what it reads, once, and what it writes, once."""
+    total = 0
+    for parameter in parameters:
+        if parameter.kind == "array":
+            size = extents[parameter.name] * np.dtype(parameter.dtype).itemsize
+            total += size * (2 if parameter.access == "read_write" else 1)
+    return total
+
+
 def assess(launches: Sequence[MeasuredLaunch], task_bytes: int | None = None) -> Finding:
-    """`task_bytes`: inputs and outputs of the task, each once; None where not known."""
+    """`task_bytes`: `compulsory_bytes` of the task; None where not known."""
     moved = sum(dram_bytes(launch) for launch in launches)
     if not moved and not any(flop(launch.totals) for launch in launches):
         return Finding(None, "No global memory is accessed and no FLOP executed.")
@@ -164,10 +177,12 @@ def _note(each: Bounds, launch: MeasuredLaunch, needed_share: float) -> str:
     here, there, precision = intensity(launch), ridge(launch), _precision(launch)
     if here is None:
         place = f"No DRAM traffic; {precision} arithmetic binds"
+    elif here == 0:
+        place = f"No FLOP; DRAM bandwidth binds, with ~{dram_bytes(launch):,} bytes to move (estimate)"
     elif here < there:
         place = (
-            f"~{number(here)} FLOP per DRAM byte (estimate), below the {number(there)} where the {precision} peak "
-            f"of {launch.target.product} takes over: bandwidth binds"
+            f"~{number(here)} FLOP per DRAM byte (estimate), below the {number(there)} of "
+            f"{launch.target.product}: DRAM bandwidth binds"
         )
     else:
         place = (

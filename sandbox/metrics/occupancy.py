@@ -74,7 +74,7 @@ def _blocks_by_shared_memory(target: Target, shared_bytes: int) -> int:
 def _limiter(limits: dict[str, int], blocks: int, theoretical: float) -> Limiter:
     if theoretical == 1:
         return "warps"
-    order: tuple[Limiter, ...] = ("registers", "shared_memory", "blocks", "block_size")
+    order: tuple[Limiter, ...] = ("block_size", "registers", "shared_memory", "blocks")
     return next(name for name in order if limits[name] == blocks)
 
 
@@ -112,16 +112,15 @@ def _fewer(what: str, counts: range, occupancy_at: Callable[[int], Occupancy], n
 def _other_block_size(
     target: Target, threads: int, registers: int | None, shared_bytes: int, now: Occupancy
 ) -> str:
-    """The block size nearest to the present one (by ratio) at which occupancy is higher."""
-    sizes = sorted(
-        range(32, target.max_threads_per_block + 1, 32),
-        key=lambda size: max(size / threads, threads / size),
-    )
-    for size in sizes:
-        there = calculate(target, size, registers, shared_bytes)
-        if there.theoretical > now.theoretical:
-            return f"blocks of {size} threads would reach {percent(there.theoretical)}"
-    return "no other block size would help"
+    """The block size with the highest occupancy, of those the nearest to the present one by ratio."""
+    occupancies = {
+        size: calculate(target, size, registers, shared_bytes).theoretical
+        for size in range(target.warp_size, target.max_threads_per_block + 1, target.warp_size)
+    }
+    best = min(occupancies, key=lambda size: (-occupancies[size], max(size / threads, threads / size)))
+    if occupancies[best] <= now.theoretical:
+        return "no other block size would help"
+    return f"blocks of {best} threads would reach {percent(occupancies[best])}"
 
 
 def score(theoretical: float) -> float:

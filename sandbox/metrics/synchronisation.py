@@ -1,12 +1,12 @@
 """Synchronisation: what barriers and atomics cost, in warp instructions that could have been issued instead.
 
-    waste = 20 * useless barrier arrivals + 5 * needed ones
+    waste = 20 * useless barrier arrivals + 2 * needed ones
           + for atomics on global memory:  32 * s - 4   per request
           + for atomics on shared memory:   4 * s - 4   per request,  s = lanes per distinct address
     score = work / (work + waste),  work = warp instructions
-    relevance = share / (share + 5%),  share = waste / (work + waste)
+    relevance = share / (share + 20%),  share = waste / (work + waste)
 
-A barrier that orders something is the price of sharing and costs a quarter of one that orders nothing (no
+A barrier that orders something is the price of sharing and costs a tenth of one that orders nothing (no
 conflicting accesses of two threads on its two sides). The prices are rounded guesses, good for ranking: an
 atomic costs one warp-wide operation per lane on the same address, and eight times as much in global memory,
 where it crosses to the L2 cache; the cheapest form, conflict-free in shared memory, is free. Blocks that meet
@@ -24,10 +24,10 @@ from sandbox.metrics.finding import Finding, at, number, percent
 from sandbox.metrics.launches import MeasuredLaunch, by_line
 
 USELESS_BARRIER = 20.0  # warp instructions per arrival of a warp
-NEEDED_BARRIER = 5.0
+NEEDED_BARRIER = 2.0
 GLOBAL_ATOMIC = 32.0  # warp instructions per request and lane on the same address
 SHARED_ATOMIC = 4.0
-USUAL_SHARE = 0.05  # of the cost: where relevance is one half
+USUAL_SHARE = 0.20  # of the cost: where relevance is one half
 
 
 def lanes_per_address(counts: LineCounts) -> float | None:
