@@ -117,6 +117,7 @@ class Verification(Data):
     allowed_error: float | None
     first_mismatch: Mismatch | None
     checks: list[Check]
+    draws_passed: int | None = None  # None where the judge did not count them
 
 
 class LineMetrics(Data):
@@ -207,7 +208,7 @@ class Interval(Data):
 
 
 class BaselineTime(Data):
-    name: str
+    name: str  # "c", "eager", "torch.compile"
     us: float
     speedup: float
     speedup_low: float
@@ -218,6 +219,7 @@ class Timing(Data):
     """GPU only; the emulator never has one."""
 
     candidate_us: Interval
+    candidate_cv: float | None = None  # coefficient of variation of the candidate's timings
     baselines: list[BaselineTime]
 
 

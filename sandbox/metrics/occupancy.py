@@ -112,12 +112,15 @@ def _fewer(what: str, counts: range, occupancy_at: Callable[[int], Occupancy], n
 def _other_block_size(
     target: Target, threads: int, registers: int | None, shared_bytes: int, now: Occupancy
 ) -> str:
-    """The block size with the highest occupancy, of those the nearest to the present one by ratio."""
+    """The block size with the highest occupancy; of those a smaller one first, and the nearest by ratio."""
     occupancies = {
         size: calculate(target, size, registers, shared_bytes).theoretical
         for size in range(target.warp_size, target.max_threads_per_block + 1, target.warp_size)
     }
-    best = min(occupancies, key=lambda size: (-occupancies[size], max(size / threads, threads / size)))
+    best = min(
+        occupancies,
+        key=lambda size: (-occupancies[size], size > threads, max(size / threads, threads / size)),
+    )
     if occupancies[best] <= now.theoretical:
         return "no other block size would help"
     return f"blocks of {best} threads would reach {percent(occupancies[best])}"
