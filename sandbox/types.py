@@ -177,7 +177,7 @@ class KernelMetrics(Data):
     dram_bytes: int  # distinct sectors touched times 32: compulsory traffic, an estimate
     reread_factor: float | None = None  # sectors requested over distinct sectors
     arithmetic_intensity: float | None  # FLOP per DRAM byte, an estimate like dram_bytes
-    ridge_intensity: float | None = None  # where the compute roof takes over from DRAM bandwidth, FLOP per byte
+    ridge_intensity: float | None = None  # FLOP per byte at which the compute roof takes over
     roof: str = ""  # which binds: "dram_bandwidth" | "fp16" | "fp32" | "fp64"; empty for neither
     attainable_share_of_peak: float | None = None  # the roofline's height at this intensity, 0..1
     barriers_per_thread: float

@@ -1,7 +1,7 @@
 """Rewards: pure functions of an evaluation, one formula each.
 
-A verdict that is not the candidate's doing (Kernelwright's own fault, a degenerate task, a judgement that never
-finished) has no reward at all: None, never a number, so that nobody learns from the judge's failures.
+A verdict that is not the candidate's doing (Kernelwright's own fault, a degenerate task, a judgement that
+never finished) has no reward at all: None, never a number, so that nobody learns from the judge's failures.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ def unified(
     """-3 when it does not compile; else c = -2 * (1 - pass_rate), and c alone unless all pass; then
     c + clamp(log2(t_ref / t_cand), -0.5, 4) + weight * s - 0.5 * cv.
 
-    `structure` is s in [-1, 1], of a ranker; without one the structural score is mapped onto it. Where nothing
-    was timed, the speedup and cv terms are 0. Raises ValueError for an evaluation that says nothing of the
-    candidate, and for `structure` out of range.
+    `structure` is s in [-1, 1], of a ranker; without one the structural score is mapped onto it. Where
+    nothing was timed, the speedup and cv terms are 0. Raises ValueError for an evaluation that says nothing
+    of the candidate, and for `structure` out of range.
     """
     if not is_judged(evaluation):
         raise ValueError(f"{evaluation.verdict} is no verdict on the candidate; it has no reward")
