@@ -230,9 +230,14 @@ export interface Interval {
   high: number;
 }
 
-/** One launch, measured. Units: bytes, counts of warp-level requests, 32-byte sectors, ratios in 0..1. */
+/**
+ * One launch, measured. Units: bytes, counts of warp-level requests, 32-byte sectors, ratios in 0..1.
+ *
+ * Equal launches (same kernel, grid, block and shared memory) are one entry: counts are their sums.
+ */
 export interface KernelMetrics {
   name: string;
+  launches: number;
   grid: [number, number, number];
   block: [number, number, number];
   global_load_requests: number;
@@ -247,9 +252,14 @@ export interface KernelMetrics {
   active_threads_per_warp: number;
   theoretical_occupancy: number;
   occupancy_limiter: string;
+  occupancy_next_step: string;
   flop: Flop;
   dram_bytes: number;
+  reread_factor: number | null;
   arithmetic_intensity: number | null;
+  ridge_intensity: number | null;
+  roof: string;
+  attainable_share_of_peak: number | null;
   barriers_per_thread: number;
   useless_barriers: number;
   atomics: number;
@@ -269,9 +279,13 @@ export interface LineMetrics {
   active_threads_per_warp: number;
   global_load_requests: number;
   global_load_sectors: number;
+  global_load_bytes: number;
   global_store_requests: number;
   global_store_sectors: number;
+  global_store_bytes: number;
+  shared_load_requests: number;
   shared_load_bank_conflicts: number;
+  shared_store_requests: number;
   shared_store_bank_conflicts: number;
   divergent_branches: number;
   branches: number;
@@ -592,6 +606,7 @@ export interface Timed {
 /** GPU only; the emulator never has one. */
 export interface Timing {
   candidate_us: Interval;
+  candidate_cv: number | null;
   baselines: BaselineTime[];
 }
 
@@ -636,6 +651,7 @@ export interface Verification {
   allowed_error: number | null;
   first_mismatch: Mismatch | null;
   checks: Check[];
+  draws_passed: number | null;
 }
 
 export interface Verified {

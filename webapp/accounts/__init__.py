@@ -1,0 +1,1 @@
+"""Who is using the server: users, the local owner, sign-in links."""

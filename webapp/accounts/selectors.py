@@ -1,0 +1,31 @@
+"""Reads of accounts."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+from sandbox.targets import TARGETS
+from webapp.accounts.models import User
+from webapp.live.resources import Options, PolicyOption, Session, UserInfo
+
+
+def session_of(user: User, csrf_token: str) -> Session:
+    """What a signed-in page needs to know at its start."""
+    return Session(
+        user=UserInfo(id=user.pk, username=user.username, is_staff=user.is_staff),
+        options=options(),
+        csrf_token=csrf_token,
+        version=settings.VERSION,
+    )
+
+
+def options() -> Options:
+    return Options(
+        policies=[PolicyOption(name="builtin", title="Built-in translator", available=True, reason="")],
+        targets=sorted(TARGETS),
+        default_target=settings.RUN_TARGET,
+        backends=["auto", "emulator", "gpu"],
+        turns_default=settings.TURNS_DEFAULT,
+        turns_max=settings.TURNS_MAX,
+        source_bytes_max=settings.SOURCE_BYTES_MAX,
+    )

@@ -1,0 +1,36 @@
+"""What the environment says, read once, with every default in one place. No Django in here."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+
+def secret_key(folder: Path) -> str:
+    """The server's signing key: made once, readable by its owner only."""
+    if configured := os.environ.get("KERNELWRIGHT_SECRET_KEY"):
+        return configured
+    path = folder / "secret_key"
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return path.read_text().strip()
+    key = secrets.token_urlsafe(64)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(key)
+    return key
+
+
+def url(name: str) -> str:
+    """A service's address; empty means in this process."""
+    return os.environ.get(name, "").strip()
+
+
+def words(name: str, default: str = "") -> list[str]:
+    """A list separated by commas."""
+    return [word.strip() for word in os.environ.get(name, default).split(",") if word.strip()]
+
+
+def flag(name: str) -> bool:
+    return os.environ.get(name, "").strip().lower() in ("1", "true", "yes", "on")

@@ -1,0 +1,1 @@
+"""The page: a shell that loads what Vite built."""

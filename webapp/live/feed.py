@@ -1,0 +1,107 @@
+"""Takes events from a blocking iterator at the pace they come, with something to do in between.
+
+The iterator runs in a thread of its own, so that the taker can look at clocks and flags while nothing happens;
+chunks of a log that come close together become one event.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from agent.events import Event, Log
+
+COALESCE_SECONDS = 0.08
+LOG_CHUNK_CHARACTERS = 16_000
+_BACKLOG = 1000  # events a slow database may lag behind before the iterator has to wait
+
+
+class _End:
+    def __init__(self, error: BaseException | None) -> None:
+        self.error = error
+
+
+def feed(source: Callable[[], Iterator[Event]], *, tick: float) -> Iterator[Event | None]:
+    """The events of `source()`, in order; None whenever `tick` seconds bring nothing. Raises what the iterator raises.
+
+    Closing this before the end leaves the iterator's thread behind: cancel what it does first.
+    """
+    arrived: queue.Queue[Event | _End] = queue.Queue(_BACKLOG)
+    stopped = threading.Event()
+    threading.Thread(target=_pump, args=(source, arrived, stopped), name="run", daemon=True).start()
+    joiner = _LogJoiner()
+    try:
+        while True:
+            try:
+                item = arrived.get(timeout=joiner.patience(tick))
+            except queue.Empty:
+                yield from joiner.flush()
+                yield None
+                continue
+            if isinstance(item, _End):
+                yield from joiner.flush()
+                if item.error is not None:
+                    raise item.error
+                return
+            yield from joiner.add(item)
+    finally:
+        stopped.set()
+
+
+class _LogJoiner:
+    """Holds back a log chunk for a moment, in case more of the same follows."""
+
+    def __init__(self) -> None:
+        self._held: Log | None = None
+        self._until = 0.0
+
+    def patience(self, tick: float) -> float:
+        """Seconds to wait for the next event."""
+        return tick if self._held is None else max(0.001, min(tick, self._until - time.monotonic()))
+
+    def add(self, event: Event) -> Iterator[Event]:
+        """What is to be passed on, now that `event` has come."""
+        if not isinstance(event, Log):
+            yield from self.flush()
+            yield event
+            return
+        if self._held is not None and _joins(self._held, event):
+            self._held = self._held.model_copy(update={"text": self._held.text + event.text})
+        else:
+            yield from self.flush()
+            self._held, self._until = event, time.monotonic() + COALESCE_SECONDS
+        if time.monotonic() >= self._until:
+            yield from self.flush()
+
+    def flush(self) -> Iterator[Event]:
+        if self._held is not None:
+            held, self._held = self._held, None
+            yield held
+
+
+def _joins(held: Log, chunk: Log) -> bool:
+    same = (held.turn, held.stream) == (chunk.turn, chunk.stream)
+    return same and len(held.text) + len(chunk.text) <= LOG_CHUNK_CHARACTERS
+
+
+def _pump(source: Callable[[], Iterator[Event]], arrived: queue.Queue[Event | _End], stopped: threading.Event) -> None:
+    error: BaseException | None = None
+    try:
+        for event in source():
+            _put(arrived, event, stopped)
+            if stopped.is_set():
+                return
+    except BaseException as raised:  # handed over to the taker
+        error = raised
+    _put(arrived, _End(error), stopped)
+
+
+def _put(arrived: queue.Queue[Event | _End], item: Event | _End, stopped: threading.Event) -> None:
+    while not stopped.is_set():
+        try:
+            arrived.put(item, timeout=0.2)
+            return
+        except queue.Full:
+            continue

@@ -1,0 +1,174 @@
+"""REST of runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from webapp.common.pagination import NewestFirst
+from webapp.common.problems import ProblemError
+from webapp.live.resources import EventPage, ProblemDocument, RunCreate, RunDetail, RunPage
+from webapp.runs import selectors, serializers, services
+
+EVENTS_MAX = 1000
+TAGS = ["runs"]
+PROBLEM = OpenApiResponse(ProblemDocument, description="What is wrong and what to do")
+NOT_FOUND = {404: OpenApiResponse(ProblemDocument, description="No such run, or not yours")}
+
+
+class RunsApi(APIView):
+    @extend_schema(
+        operation_id="runs_list",
+        tags=TAGS,
+        parameters=[
+            OpenApiParameter("cursor", str, description="From `next` of the page before"),
+            OpenApiParameter("limit", int, description="Runs on a page, at most 200"),
+        ],
+        responses=RunPage,
+    )
+    def get(self, request: Request) -> Response:
+        """Your runs, newest first."""
+        paginator = NewestFirst()
+        runs = paginator.paginate_queryset(selectors.runs_visible_to(request.user), request, self)
+        page = RunPage(
+            results=serializers.run_summaries(runs),
+            next=paginator.get_next_link(),
+            previous=paginator.get_previous_link(),
+        )
+        return Response(page)
+
+    @extend_schema(
+        operation_id="runs_create",
+        tags=TAGS,
+        parameters=[
+            OpenApiParameter(
+                "Idempotency-Key",
+                str,
+                OpenApiParameter.HEADER,
+                description="Chosen by the client; the same key with the same body gives the same run again (24 hours)",
+            )
+        ],
+        request=RunCreate,
+        responses={202: RunDetail, 400: PROBLEM, 409: PROBLEM, 413: PROBLEM, 429: PROBLEM, 503: PROBLEM},
+    )
+    def post(self, request: Request) -> Response:
+        """Starts a run. Answers at once; follow it by its events or by the websocket `/ws/runs/{id}`."""
+        key = request.headers.get("Idempotency-Key", "").strip()
+        if len(key) > 200:
+            raise ProblemError(400, "invalid", "Idempotency-Key: at most 200 characters are taken")
+        run, created = services.agent_run_create(
+            user=request.user, request=serializers.run_request(request.data), idempotency_key=key
+        )
+        response = _accepted(run)
+        if not created:
+            response["Idempotency-Replayed"] = "true"
+        return response
+
+
+class RunApi(APIView):
+    @extend_schema(operation_id="runs_get", tags=TAGS, responses={200: RunDetail, **NOT_FOUND})
+    def get(self, request: Request, run_id: UUID) -> Response:
+        """One run, with what it was asked and what its turns came to."""
+        return Response(serializers.run_detail(selectors.run_visible_to(request.user, run_id)))
+
+    @extend_schema(operation_id="runs_delete", tags=TAGS, responses={204: None, 409: PROBLEM, **NOT_FOUND})
+    def delete(self, request: Request, run_id: UUID) -> Response:
+        """Deletes a run that has ended, with its events."""
+        services.agent_run_delete(run=selectors.run_visible_to(request.user, run_id))
+        return Response(status=204)
+
+
+class RunEventsApi(APIView):
+    @extend_schema(
+        operation_id="runs_events",
+        tags=TAGS,
+        parameters=[
+            OpenApiParameter("after_seq", int, description="Only events with a greater number; 0 for all"),
+            OpenApiParameter("limit", int, description=f"At most {EVENTS_MAX}, which is the default"),
+        ],
+        responses={200: EventPage, **NOT_FOUND},
+    )
+    def get(self, request: Request, run_id: UUID) -> Response:
+        """A run's events, in order."""
+        run = selectors.run_visible_to(request.user, run_id)
+        after_seq = _integer(request, "after_seq", default=0, low=0, high=2**31 - 1)
+        limit = _integer(request, "limit", default=EVENTS_MAX, low=1, high=EVENTS_MAX)
+        return Response(serializers.event_page(run, selectors.events_after(run.pk, after_seq, limit)))
+
+
+class RunCancelApi(APIView):
+    @extend_schema(operation_id="runs_cancel", tags=TAGS, request=None, responses={200: RunDetail, **NOT_FOUND})
+    def post(self, request: Request, run_id: UUID) -> Response:
+        """Stops a run with all its processes. Does nothing to a run that has ended."""
+        run = services.agent_run_cancel(run=selectors.run_visible_to(request.user, run_id))
+        return Response(serializers.run_detail(run))
+
+
+class RunRerunApi(APIView):
+    @extend_schema(
+        operation_id="runs_rerun",
+        tags=TAGS,
+        request=None,
+        responses={202: RunDetail, 429: PROBLEM, 503: PROBLEM, **NOT_FOUND},
+    )
+    def post(self, request: Request, run_id: UUID) -> Response:
+        """Starts a new run of the same request."""
+        run = selectors.run_visible_to(request.user, run_id)
+        return _accepted(services.agent_run_rerun(user=request.user, run=run))
+
+
+class RunCandidateApi(APIView):
+    @extend_schema(
+        operation_id="runs_candidate",
+        tags=TAGS,
+        parameters=[OpenApiParameter("turn", int, description="Which turn's; without it the best one's")],
+        responses={(200, "text/x-cuda"): OpenApiTypes.STR, **NOT_FOUND},
+    )
+    def get(self, request: Request, run_id: UUID) -> HttpResponse:
+        """A turn's CUDA source, as a file."""
+        run = selectors.run_visible_to(request.user, run_id)
+        wanted = _integer(request, "turn", default=0, low=1, high=1000) or None
+        found = selectors.run_candidate(run, wanted)
+        if found is None:
+            detail = (
+                f"Turn {wanted} has no candidate."
+                if wanted
+                else "No turn has passed yet, so there is no best candidate; name one by ?turn="
+            )
+            raise ProblemError(404, "no-candidate", detail)
+        turn, source = found
+        stem = re.sub(r"[^A-Za-z0-9._-]+", "_", PurePath(run.title).stem).strip("._") or "kernel"
+        return HttpResponse(
+            source,
+            content_type="text/x-cuda; charset=utf-8",
+            headers={
+                "Content-Disposition": f'attachment; filename="{stem}-turn{turn}.cu"',
+                "X-Content-Type-Options": "nosniff",
+            },
+        )
+
+
+def _accepted(run: services.AgentRun) -> Response:
+    if run.state == services.State.FAILED and run.problem and run.problem["kind"] == "queue_unavailable":
+        raise ProblemError(503, "queue-unavailable", run.message, headers={"Retry-After": "10"})
+    address = reverse("api:run", kwargs={"run_id": run.pk})
+    return Response(serializers.run_detail(run), status=202, headers={"Location": address})
+
+
+def _integer(request: Request, name: str, *, default: int, low: int, high: int) -> int:
+    """A number of the query string, held to its bounds. Raises ProblemError for what is no number."""
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if not re.fullmatch(r"\d{1,12}", text):
+        raise ProblemError(400, "invalid", f"{name}: {text!r} is not a number")
+    return max(low, min(high, int(text)))

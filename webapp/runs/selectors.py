@@ -1,0 +1,79 @@
+"""Reads of runs. Whatever a user may see of runs comes through `runs_visible_to`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import F, QuerySet, Window
+from django.db.models.functions import RowNumber
+from django.http import Http404
+
+from agent.events import ActionTaken, Event, event_adapter
+from agent.trajectory import Trajectory, fold
+from webapp.accounts.models import User
+from webapp.runs.models import AgentRun, RunEvent
+
+#: The events that say what a run's turns came to; all others tell how.
+FOLDED = ("run_started", "turn_started", "action", "reflected", "turn_ended", "run_ended")
+
+
+def runs_visible_to(user: User | AnonymousUser) -> QuerySet[AgentRun]:
+    """The one place that decides: a run belongs to its owner, and nobody else can see it."""
+    if not user.is_authenticated or not user.is_active:
+        return AgentRun.objects.none()
+    return AgentRun.objects.filter(owner=user)
+
+
+def run_visible_to(user: User | AnonymousUser, run_id: UUID) -> AgentRun:
+    """Raises Http404, the same for a run of another's as for none at all."""
+    try:
+        return runs_visible_to(user).get(pk=run_id)
+    except AgentRun.DoesNotExist:
+        raise Http404 from None
+
+
+def events_after(run_id: UUID, after_seq: int, limit: int) -> list[RunEvent]:
+    """In order, at most `limit`."""
+    return list(RunEvent.objects.filter(run_id=run_id, seq__gt=after_seq).order_by("seq")[:limit])
+
+
+def event_of(record: RunEvent) -> Event:
+    return event_adapter.validate_python(record.payload)
+
+
+def folded_events(run: AgentRun) -> list[Event]:
+    """The events that make a trajectory, in order."""
+    records = RunEvent.objects.filter(run=run, type__in=FOLDED).order_by("seq")
+    return [event_of(record) for record in records]
+
+
+def run_trajectory(run: AgentRun) -> Trajectory:
+    return fold(folded_events(run))
+
+
+def run_candidate(run: AgentRun, turn: int | None) -> tuple[int, str] | None:
+    """The turn and its CUDA source; without `turn` the best one's. None when there is none."""
+    wanted = turn or run.best_turn
+    if wanted is None:
+        return None
+    for record in RunEvent.objects.filter(run=run, type="action").order_by("-seq"):
+        event = event_of(record)
+        if isinstance(event, ActionTaken) and event.turn == wanted and event.action == "submit":
+            return wanted, event.source
+    return None
+
+
+def queue_positions(runs: Sequence[AgentRun]) -> dict[UUID, int]:
+    """Place in the queue of each queued run among `runs`, over all users; 1 is next."""
+    if not any(run.state == AgentRun.State.QUEUED for run in runs):
+        return {}
+    place: Any = Window(RowNumber(), order_by=[F("created_at").asc(), F("id").asc()])
+    queued = AgentRun.objects.filter(state=AgentRun.State.QUEUED).annotate(place=place)
+    return dict(queued.values_list("pk", "place"))
+
+
+def open_runs_count(user: User) -> int:
+    return runs_visible_to(user).filter(ended_at=None).count()

@@ -1,0 +1,167 @@
+"""Between REST and records: requests are checked on the way in, records become the data that goes out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from agent.events import TurnEnded
+from agent.trajectory import Turn, fold
+from sandbox.targets import TARGETS
+from sandbox.tasks.base import Inputs, Language
+from sandbox.types import Problem
+from webapp.common.bodies import parsed
+from webapp.common.problems import ProblemError
+from webapp.live.resources import (
+    EventPage,
+    FieldProblem,
+    RunCreate,
+    RunDetail,
+    RunSummary,
+    StoredEvent,
+    TurnSummary,
+)
+from webapp.runs.models import AgentRun, RunEvent
+from webapp.runs.selectors import event_of, folded_events, queue_positions
+
+_FILENAME = re.compile(r"[^/\\\x00-\x1f\x7f]{1,200}")
+_POLICIES = ("builtin",)
+_SUFFIXES: dict[str, Language] = {".c": "c", ".py": "pytorch"}
+_DEFAULT_NAMES: dict[Language, str] = {"c": "task.c", "pytorch": "task.py"}
+
+
+def run_request(data: Any) -> RunCreate:
+    """A request's body with its defaults filled in. Raises ProblemError that names what is wrong."""
+    request = parsed(RunCreate, data)
+    _check_text("source", request.source)
+    if not request.source.strip():
+        raise _wrong("source", "is empty: paste a C function, a C program or a PyTorch module")
+    if request.start_from is not None:
+        _check_text("start_from", request.start_from)
+    filename = request.filename or _DEFAULT_NAMES[request.language or _guessed(request.source)]
+    if not _FILENAME.fullmatch(filename):
+        raise _wrong("filename", "must be a plain file name of at most 200 characters")
+    language = _suffix_language(filename)
+    if language is None:
+        raise _wrong("filename", f"must end in .c or .py, which says the language; {filename!r} does not")
+    if request.language is not None and request.language != language:
+        raise _wrong("language", f"is {request.language!r}, but {filename!r} says {language!r}")
+    target = request.target or settings.RUN_TARGET
+    if target not in TARGETS:
+        raise _wrong("target", f"{target!r} is not known; choose one of {', '.join(sorted(TARGETS))}")
+    if request.policy not in _POLICIES:
+        raise _wrong("policy", f"{request.policy!r} is not known; choose one of {', '.join(_POLICIES)}")
+    if not 1 <= request.turns <= settings.TURNS_MAX:
+        raise _wrong("turns", f"must be from 1 to {settings.TURNS_MAX}")
+    if request.entry is not None and len(request.entry) > 200:
+        raise _wrong("entry", "is longer than 200 characters")
+    return request.model_copy(update={"filename": filename, "language": language, "target": target})
+
+
+def _suffix_language(filename: str) -> Language | None:
+    """The language a file's name says; None when it says none that is known."""
+    return _SUFFIXES.get("." + filename.rpartition(".")[2].lower())
+
+
+def _guessed(source: str) -> Language:
+    return "pytorch" if re.search(r"^\s*(import|from)\s+torch\b", source, re.MULTILINE) else "c"
+
+
+def _check_text(field: str, text: str) -> None:
+    try:
+        size = len(text.encode("utf-8"))
+    except UnicodeEncodeError:
+        raise _wrong(field, "is not text: it holds half of a surrogate pair", slug="not-text") from None
+    if size > settings.SOURCE_BYTES_MAX:
+        limit = settings.SOURCE_BYTES_MAX
+        raise _wrong(field, f"is {size} bytes; at most {limit} are taken", slug="too-large", status=413)
+    if "\x00" in text:
+        raise _wrong(field, "is not text: it holds a NUL byte", slug="not-text")
+
+
+def _wrong(field: str, message: str, *, slug: str = "invalid", status: int = 400) -> ProblemError:
+    return ProblemError(status, slug, f"{field}: {message}", errors=[FieldProblem(field=field, message=message)])
+
+
+def run_summaries(runs: Sequence[AgentRun]) -> list[RunSummary]:
+    positions = queue_positions(runs)
+    return [RunSummary(**_summary(run, positions)) for run in runs]
+
+
+def run_summary(run: AgentRun) -> RunSummary:
+    return run_summaries([run])[0]
+
+
+def run_detail(run: AgentRun) -> RunDetail:
+    events = folded_events(run)
+    trajectory = fold(events)
+    seconds = {event.turn: event.seconds for event in events if isinstance(event, TurnEnded)}
+    return RunDetail(
+        **_summary(run, queue_positions([run])),
+        source=run.source,
+        entry=run.entry,
+        inputs=None if run.inputs is None else Inputs.model_validate(run.inputs),
+        start_from=run.start_from,
+        task=trajectory.task,
+        problem=None if run.problem is None else Problem.model_validate(run.problem),
+        turns=[_turn(turn, seconds.get(turn.number)) for turn in trajectory.turns],
+        rerun_of=run.rerun_of_id,
+    )
+
+
+def event_page(run: AgentRun, records: Sequence[RunEvent]) -> EventPage:
+    return EventPage(
+        results=[StoredEvent(seq=record.seq, at=record.at, event=event_of(record)) for record in records],
+        last_seq=run.last_seq,
+        ended=run.has_ended,
+    )
+
+
+def event_frame(record: RunEvent) -> dict[str, Any]:
+    """An `EventFrame` as JSON data. The payload was validated when it was stored; it is not parsed again."""
+    return {"type": "event", "seq": record.seq, "at": record.at.isoformat(), "event": record.payload}
+
+
+def _summary(run: AgentRun, positions: Mapping[UUID, int]) -> dict[str, Any]:
+    ended = run.started_at is not None and run.ended_at is not None
+    return {
+        "id": run.pk,
+        "title": run.title,
+        "filename": run.filename,
+        "language": run.language,
+        "policy": run.policy,
+        "backend": run.backend_used or run.backend,
+        "target": run.target,
+        "turn_limit": run.turn_limit,
+        "state": run.state,
+        "reason": run.reason,
+        "message": run.message,
+        "verdict": run.verdict,
+        "score": run.score,
+        "best_turn": run.best_turn,
+        "turn_count": run.turn_count,
+        "created_at": run.created_at,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "seconds": (run.ended_at - run.started_at).total_seconds() if ended else None,
+        "queue_position": positions.get(run.pk),
+        "last_seq": run.last_seq,
+    }
+
+
+def _turn(turn: Turn, seconds: float | None) -> TurnSummary:
+    evaluation = turn.evaluation
+    return TurnSummary(
+        turn=turn.number,
+        title=turn.title,
+        base_turn=turn.base_turn,
+        verdict=evaluation.verdict if evaluation else None,
+        score=evaluation.score if evaluation else None,
+        seconds=seconds,
+        message=evaluation.message if evaluation else "",
+        reflection=turn.reflection,
+    )

@@ -1,0 +1,393 @@
+"""Writes of runs: asked for, worked on, cancelled, told event by event. Only here are events stored and published."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import timedelta
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from agent.events import TRANSIENT, EndReason, Event, RunEnded, RunStarted, TextDelta, TurnEnded, TurnStarted
+from sandbox.cancellation import Cancellation
+from sandbox.types import Problem
+from webapp.accounts.models import User
+from webapp.common.problems import ProblemError
+from webapp.live import publish
+from webapp.live.feed import feed
+from webapp.live.resources import RunCreate
+from webapp.live.worker import HEARTBEAT_SECONDS, stopping, worker_is_alive, worker_name
+from webapp.runs import queue, selectors
+from webapp.runs.models import AgentRun, IdempotencyKey, RunEvent
+
+logger = logging.getLogger(__name__)
+
+#: Works on a run: its events, in order, the last one `run_ended`. Looks at the cancellation often.
+Translate = Callable[[AgentRun, Cancellation], Iterator[Event]]
+
+State = AgentRun.State
+#: How often a run's row is looked at for a cancellation.
+TICK_SECONDS = 0.25
+#: How long a run may take to end after its process was told to stop.
+STOP_SECONDS = 4.0
+INTERRUPTED = "The server stopped while this run was going on. What was done is kept; the run can be started again."
+IDEMPOTENCY_LIFETIME = timedelta(hours=24)
+
+_STATE_AFTER: dict[EndReason, AgentRun.State] = {
+    "finished": State.FINISHED,
+    "turn_limit": State.FINISHED,
+    "time_limit": State.FINISHED,
+    "cancelled": State.CANCELLED,
+    "bad_input": State.FAILED,
+    "unsupported": State.FAILED,
+    "internal_error": State.FAILED,
+    "interrupted": State.INTERRUPTED,
+}
+#: What appending an event may change of its run.
+_CHANGED_BY_EVENTS = (
+    "state",
+    "task_name",
+    "backend_used",
+    "target",
+    "turn_count",
+    "best_turn",
+    "verdict",
+    "score",
+    "last_seq",
+    "ended_at",
+    "changed_at",
+    "reason",
+    "message",
+    "problem",
+)
+#: Large, and not needed to store an event.
+_LARGE = ("source", "start_from", "inputs")
+
+
+class RunHasEnded(Exception):
+    """Nothing can be added to a run after its `run_ended`."""
+
+
+# --- Asked for ----------------------------------------------------------------------------------------------
+
+
+def agent_run_create(*, user: User, request: RunCreate, idempotency_key: str = "") -> tuple[AgentRun, bool]:
+    """The run, and whether it is new: the same key with the same request gives the same run again.
+
+    `request` has its defaults filled in. Raises ProblemError for a key that was used with another request.
+    """
+    if not idempotency_key:
+        return _run_insert(user=user, request=request), True
+    body_hash = hashlib.sha256(request.model_dump_json().encode()).hexdigest()
+    IdempotencyKey.objects.filter(created_at__lt=timezone.now() - IDEMPOTENCY_LIFETIME).delete()
+    if earlier := _earlier(user, idempotency_key, body_hash):
+        return earlier, False
+    try:
+        with transaction.atomic():
+            run = _run_insert(user=user, request=request)
+            IdempotencyKey.objects.create(user=user, key=idempotency_key, body_hash=body_hash, run=run)
+    except IntegrityError:  # the same request, at the same time, was faster
+        if earlier := _earlier(user, idempotency_key, body_hash):
+            return earlier, False
+        raise
+    return run, True
+
+
+def agent_run_rerun(*, user: User, run: AgentRun) -> AgentRun:
+    """A new run of the same request."""
+    request = RunCreate(
+        source=run.source,
+        language=run.language,
+        filename=run.filename,
+        entry=run.entry,
+        inputs=run.inputs,
+        policy=run.policy,
+        backend=run.backend,
+        target=run.target,
+        turns=run.turn_limit,
+        start_from=run.start_from,
+    )
+    return _run_insert(user=user, request=request, rerun_of=run)
+
+
+def _earlier(user: User, key: str, body_hash: str) -> AgentRun | None:
+    record = IdempotencyKey.objects.select_related("run").filter(user=user, key=key).first()
+    if record is not None and record.body_hash != body_hash:
+        detail = "This Idempotency-Key was used with another request. Use a new key for a new request."
+        raise ProblemError(409, "idempotency-key-reused", detail)
+    return record.run if record else None
+
+
+def _run_insert(*, user: User, request: RunCreate, rerun_of: AgentRun | None = None) -> AgentRun:
+    if selectors.open_runs_count(user) >= settings.RUNS_OPEN_MAX:
+        detail = f"You have {settings.RUNS_OPEN_MAX} unfinished runs. Wait for one to end, or stop one."
+        raise ProblemError(429, "too-many-runs", detail, headers={"Retry-After": "10"})
+    with transaction.atomic():
+        run = AgentRun.objects.create(
+            owner=user,
+            rerun_of=rerun_of,
+            filename=request.filename,
+            language=request.language,
+            source=request.source,
+            entry=request.entry,
+            inputs=None if request.inputs is None else request.inputs.model_dump(mode="json"),
+            start_from=request.start_from,
+            policy=request.policy,
+            backend=request.backend,
+            target=request.target,
+            turn_limit=request.turns,
+        )
+        transaction.on_commit(partial(_enqueue, run))
+        transaction.on_commit(partial(publish.run_changed, user.pk, run.pk))
+    return run
+
+
+def _enqueue(run: AgentRun) -> None:
+    try:
+        queue.run_enqueue(run.pk)
+    except queue.QueueUnavailable as error:
+        logger.error("run %s could not be queued: %s", run.pk, error)
+        agent_run_end(
+            run=run,
+            reason="internal_error",
+            message="The task queue cannot be reached, so the run was not started.",
+            problem=Problem(kind="queue_unavailable", message="the task queue cannot be reached", hint="start it again"),
+        )
+        run.refresh_from_db()
+
+
+# --- Stopped, deleted ---------------------------------------------------------------------------------------
+
+
+def agent_run_cancel(*, run: AgentRun) -> AgentRun:
+    """Ends a queued run at once, asks a running one to stop, leaves an ended one alone."""
+    with transaction.atomic():
+        locked = AgentRun.objects.select_for_update().get(pk=run.pk)
+        if locked.state == State.QUEUED:
+            agent_run_end(run=locked, reason="cancelled", message="Cancelled before it started.")
+        elif locked.state == State.RUNNING:
+            locked.state = State.CANCELLING
+            locked.save(update_fields=["state", "changed_at"])
+            transaction.on_commit(partial(publish.run_changed, locked.owner_id, locked.pk))
+    run.refresh_from_db()
+    return run
+
+
+def agent_run_delete(*, run: AgentRun) -> None:
+    """Raises ProblemError while the run has not ended."""
+    with transaction.atomic():
+        locked = AgentRun.objects.select_for_update().get(pk=run.pk)
+        if not locked.has_ended:
+            raise ProblemError(409, "run-not-ended", "Only a run that has ended can be deleted. Stop it first.")
+        transaction.on_commit(partial(publish.run_deleted, locked.pk))
+        locked.delete()
+
+
+def agent_run_end(*, run: AgentRun, reason: EndReason, message: str, problem: Problem | None = None) -> None:
+    """Ends a run from outside the loop. Does nothing when it has ended already."""
+    if (current := AgentRun.objects.filter(pk=run.pk).defer(*_LARGE).first()) is None:
+        return
+    seconds = (timezone.now() - current.started_at).total_seconds() if current.started_at else 0.0
+    event = RunEnded(
+        reason=reason,
+        message=message,
+        best_turn=current.best_turn,
+        verdict=current.verdict,
+        problem=problem,
+        seconds=round(seconds, 3),
+    )
+    try:
+        run_event_append(run=run, event=event)
+    except RunHasEnded:
+        pass
+
+
+# --- Worked on ----------------------------------------------------------------------------------------------
+
+
+def agent_run_claim(*, run_id: UUID) -> AgentRun | None:
+    """The run, now this process's to work on; None when it is not waiting (cancelled, deleted, claimed before)."""
+    now = timezone.now()
+    claimed = AgentRun.objects.filter(pk=run_id, state=State.QUEUED).update(
+        state=State.RUNNING, started_at=now, heartbeat_at=now, changed_at=now, worker=worker_name()
+    )
+    if not claimed:
+        return None
+    run = AgentRun.objects.get(pk=run_id)
+    publish.run_changed(run.owner_id, run.pk)
+    return run
+
+
+def agent_run_execute(*, run_id: UUID, translate: Translate) -> None:
+    """Works on a run until it has ended, one way or another. Never raises for what the run does."""
+    run = agent_run_claim(run_id=run_id)
+    if run is None:
+        return
+    cancel = Cancellation()
+    try:
+        with closing(feed(lambda: translate(run, cancel), tick=TICK_SECONDS)) as events:
+            _follow(run, cancel, events)
+    except RunHasEnded:
+        logger.warning("run %s was ended from outside while this process worked on it", run.pk)
+    except Exception as error:
+        logger.exception("run %s failed", run.pk)
+        message = f"Kernelwright's own fault: {type(error).__name__}. The server's log has the details."
+        agent_run_end(run=run, reason="internal_error", message=message)
+    finally:
+        cancel.set()
+
+
+def _follow(run: AgentRun, cancel: Cancellation, events: Iterator[Event | None]) -> None:
+    """Stores and publishes events as they come, and passes on that the run is to stop."""
+    watch = _Watch(run, cancel)
+    for event in events:
+        watch.look()
+        if watch.patience_is_over:
+            agent_run_interrupt(run=run)
+            return
+        if event is None:
+            continue
+        run_event_send(run=run, event=watch.explained(event))
+        if isinstance(event, RunEnded):
+            return
+    raise RuntimeError("the events stopped without run_ended")
+
+
+class _Watch:
+    """Looks, not too often, whether a run is to stop; says meanwhile that somebody works on it."""
+
+    def __init__(self, run: AgentRun, cancel: Cancellation) -> None:
+        self.run = run
+        self.cancel = cancel
+        self.stopped_at: float | None = None
+        self._looked_at = self._beaten_at = time.monotonic()
+
+    def look(self) -> None:
+        now = time.monotonic()
+        if stopping.is_set() and self.stopped_at is None:
+            self.stopped_at = now
+            self.cancel.set()
+        if now - self._beaten_at >= HEARTBEAT_SECONDS:
+            self._beaten_at = now
+            AgentRun.objects.filter(pk=self.run.pk).update(heartbeat_at=timezone.now())
+        if now - self._looked_at >= TICK_SECONDS:
+            self._looked_at = now
+            if AgentRun.objects.filter(pk=self.run.pk, state=State.CANCELLING).exists():
+                self.cancel.set()
+
+    @property
+    def patience_is_over(self) -> bool:
+        """The process is to stop, and the run has not come to its end in time."""
+        return self.stopped_at is not None and time.monotonic() - self.stopped_at > STOP_SECONDS
+
+    def explained(self, event: Event) -> Event:
+        """A run that stopped because the process does was interrupted, not cancelled by anyone."""
+        if isinstance(event, RunEnded) and event.reason == "cancelled" and self.stopped_at is not None:
+            return event.model_copy(update={"reason": "interrupted", "message": INTERRUPTED})
+        return event
+
+
+def agent_runs_reconcile() -> int:
+    """Marks runs as interrupted whose worker is gone. Returns how many."""
+    unfinished = AgentRun.objects.filter(state__in=[State.RUNNING, State.CANCELLING]).defer(*_LARGE)
+    lost = [run for run in unfinished if not worker_is_alive(run.worker, run.heartbeat_at)]
+    for run in lost:
+        agent_run_interrupt(run=run)
+    return len(lost)
+
+
+def agent_run_interrupt(*, run: AgentRun) -> None:
+    agent_run_end(run=run, reason="interrupted", message=INTERRUPTED)
+
+
+def agent_runs_requeue() -> int:
+    """Sends every waiting run to the task queue again: a queue in memory dies with its process.
+
+    A run that is in the queue already is claimed only once. Returns how many.
+    """
+    waiting = AgentRun.objects.filter(state=State.QUEUED).defer(*_LARGE).order_by("created_at", "id")
+    for run in waiting:
+        _enqueue(run)
+    return len(waiting)
+
+
+# --- Told event by event ------------------------------------------------------------------------------------
+
+
+def run_event_send(*, run: AgentRun, event: Event) -> None:
+    """Stores and publishes an event, or only publishes it where it is not to be stored."""
+    if isinstance(event, TextDelta):
+        publish.run_delta(run.pk, event)
+    else:
+        run_event_append(run=run, event=event)
+
+
+def run_event_append(*, run: AgentRun, event: Event) -> RunEvent:
+    """Stores the event under the run's next number and copies into the run what it says of it.
+
+    Raises RunHasEnded after `run_ended`, and when the run is gone. Safe from several processes at once.
+    """
+    if event.type in TRANSIENT:
+        raise ValueError(f"{event.type} is never stored")
+    now = timezone.now()
+    with transaction.atomic():
+        # The row lock (SQLite: the database's write lock) is what makes the numbers unique and without gaps.
+        locked = AgentRun.objects.select_for_update().defer(*_LARGE).filter(pk=run.pk).first()
+        if locked is None or locked.has_ended:
+            raise RunHasEnded
+        locked.last_seq += 1
+        record = RunEvent.objects.create(
+            run=locked, seq=locked.last_seq, at=now, type=event.type, payload=plain(event.model_dump(mode="json"))
+        )
+        _apply(locked, event)
+        locked.save(update_fields=_CHANGED_BY_EVENTS)
+        transaction.on_commit(partial(publish.run_reached, locked.pk, record.seq))
+        if isinstance(event, RunStarted | TurnStarted | TurnEnded | RunEnded):
+            transaction.on_commit(partial(publish.run_changed, locked.owner_id, locked.pk))
+    return record
+
+
+def _apply(run: AgentRun, event: Event) -> None:
+    """What an event says of its run as a whole."""
+    match event:
+        case RunStarted():
+            run.task_name, run.backend_used, run.target = event.task.name[:200], event.backend, event.target
+        case TurnStarted():
+            run.turn_count = max(run.turn_count, event.turn)
+        case TurnEnded():
+            run.best_turn = event.best_turn
+            if event.best_turn is None:
+                run.verdict = event.evaluation.verdict
+            elif event.best_turn == event.turn:
+                run.verdict, run.score = event.evaluation.verdict, event.evaluation.score
+        case RunEnded():
+            run.state = _STATE_AFTER[event.reason]
+            run.reason, run.message, run.ended_at = event.reason, event.message, timezone.now()
+            run.problem = None if event.problem is None else plain(event.problem.model_dump(mode="json"))
+        case _:
+            pass
+
+
+def plain(value: Any) -> Any:
+    """JSON data that every database takes: no NUL, no half surrogate pairs, no numbers that are not finite."""
+    match value:
+        case str():
+            return value.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+        case float() if value != value:
+            return "NaN"
+        case float() if value in (float("inf"), float("-inf")):
+            return "Infinity" if value > 0 else "-Infinity"
+        case dict():
+            return {plain(key): plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [plain(item) for item in value]
+        case _:
+            return value

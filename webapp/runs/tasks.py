@@ -1,0 +1,68 @@
+"""What a worker does: fetch, call one service."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from celery import shared_task
+from celery.signals import worker_ready, worker_shutting_down
+from django.db import close_old_connections
+
+from agent.events import Event
+from agent.translate import TranslateRequest, translate
+from sandbox.cancellation import Cancellation
+from sandbox.tasks.base import Inputs
+from webapp.live.worker import stopping
+from webapp.runs import queue, services
+from webapp.runs.models import AgentRun
+
+UPKEEP_SECONDS = 30.0
+
+
+@shared_task(name=queue.TRANSLATE)
+def run_translate(run_id: str) -> None:
+    try:
+        services.agent_run_execute(run_id=UUID(run_id), translate=translate_run)
+    finally:
+        close_old_connections()
+
+
+def translate_run(run: AgentRun, cancel: Cancellation) -> Iterator[Event]:
+    """The engine's events for what a run asks."""
+    request = TranslateRequest.model_validate(
+        {
+            "source": run.source,
+            "filename": run.filename,
+            "entry": run.entry,
+            "inputs": None if run.inputs is None else Inputs.model_validate(run.inputs),
+            "policy": run.policy,
+            "backend": run.backend,
+            "target": run.target,
+            "turns": run.turn_limit,
+            "start_from": run.start_from,
+        }
+    )
+    return translate(request, cancel=cancel)
+
+
+@worker_ready.connect
+def upkeep_start(**_: Any) -> None:
+    """From now on this worker looks for runs whose worker is gone."""
+    threading.Thread(target=_upkeep, name="upkeep", daemon=True).start()
+
+
+@worker_shutting_down.connect
+def runs_interrupt(**_: Any) -> None:
+    """Lets runs in flight end as interrupted, instead of keeping the worker until they are through."""
+    stopping.set()
+
+
+def _upkeep() -> None:
+    while True:
+        services.agent_runs_reconcile()
+        close_old_connections()
+        if stopping.wait(UPKEEP_SECONDS):
+            return

@@ -1,0 +1,239 @@
+"""Django's settings, entirely from the environment (see `docs/` and the contract for the names).
+
+Without any: SQLite in the data folder, channel layer and task queue inside the server's process.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+from pathlib import Path
+from typing import Any
+
+import dj_database_url
+from csp.constants import NONE, SELF, UNSAFE_INLINE
+
+from sandbox.home import home
+from sandbox.targets import DEFAULT_TARGET
+from webapp import environment
+
+PACKAGE = Path(__file__).resolve().parent
+HOME = home()
+VERSION = importlib.metadata.version("kernelwright")
+
+SECRET_KEY = environment.secret_key(HOME)
+DEBUG = environment.flag("KERNELWRIGHT_DEBUG")
+#: Host names under which the server may be addressed. `serve --host` adds its own.
+ALLOWED_HOSTS = environment.words("KERNELWRIGHT_HOSTS", "localhost,127.0.0.1,[::1]")
+#: Full origins ("https://kernels.example") of a proxy in front, for CSRF and websockets.
+CSRF_TRUSTED_ORIGINS = environment.words("KERNELWRIGHT_ORIGINS")
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "csp",
+    "channels",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "webapp.common",
+    "webapp.accounts",
+    "webapp.runs",
+    "webapp.gallery",
+    "webapp.ide",
+]
+
+MIDDLEWARE = [
+    "webapp.common.requests.RequestIdMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "webapp.urls"
+ASGI_APPLICATION = "webapp.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [PACKAGE / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+# --- Database -----------------------------------------------------------------------------------------------
+
+
+def _database() -> dict[str, Any]:
+    address = environment.url("KERNELWRIGHT_DATABASE_URL") or f"sqlite:///{HOME / 'kernelwright.sqlite3'}"
+    database: dict[str, Any] = dict(dj_database_url.parse(address))
+    if database["ENGINE"].endswith("sqlite3"):
+        database["OPTIONS"] = {
+            # Writers queue for the lock from their first statement, instead of failing in the middle.
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+        }
+        # A file, since the server's threads must see the same data.
+        database["TEST"] = {"NAME": str(HOME / f"test-{os.getpid()}.sqlite3")}
+    return database
+
+
+DATABASES = {"default": _database()}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- Channel layer ------------------------------------------------------------------------------------------
+
+CHANNEL_URL = environment.url("KERNELWRIGHT_CHANNEL_URL")
+CHANNEL_LAYERS: dict[str, Any] = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+if CHANNEL_URL:
+    CHANNEL_LAYERS["default"] = {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [CHANNEL_URL], "prefix": "kernelwright"},
+    }
+
+# --- Task queue ---------------------------------------------------------------------------------------------
+
+BROKER_URL = environment.url("KERNELWRIGHT_BROKER_URL")
+#: Whether this server runs the tasks itself, in threads of its own process.
+WORKER_IN_PROCESS = not BROKER_URL
+#: How many runs at once in one worker.
+WORKER_CONCURRENCY = int(os.environ.get("KERNELWRIGHT_WORKERS", "2"))
+
+CELERY_BROKER_URL = BROKER_URL or "memory://"
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
+    {"visibility_timeout": 3600} if BROKER_URL else {"polling_interval": 0.02}
+)
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_SERIALIZER = "json"
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_DEFAULT_QUEUE = "kernelwright"
+# Threads: a run waits on jailed processes, and stopping the worker must reach the run's cancellation.
+CELERY_WORKER_POOL = "threads"
+CELERY_WORKER_CONCURRENCY = WORKER_CONCURRENCY
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
+
+# --- Sign-in ------------------------------------------------------------------------------------------------
+
+AUTH_USER_MODEL = "accounts.User"
+LOGIN_URL = "sign-in"
+LOGIN_REDIRECT_URL = "ide"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+# --- What a browser is told ---------------------------------------------------------------------------------
+
+_behind_tls = bool(CSRF_TRUSTED_ORIGINS) and all(o.startswith("https://") for o in CSRF_TRUSTED_ORIGINS)
+# Cookies are shared by all ports of a host, hence a name of our own.
+SESSION_COOKIE_NAME = "kernelwright_session"
+SESSION_COOKIE_SECURE = _behind_tls
+SESSION_COOKIE_AGE = 30 * 24 * 3600
+# The page reads its token from Django's own cookie name (or from the bootstrap block, or GET session).
+CSRF_COOKIE_SECURE = _behind_tls
+CSRF_FAILURE_VIEW = "webapp.common.pages.csrf_failure"
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        # Monaco writes style attributes and style elements; nothing else needs this.
+        "style-src": [SELF, UNSAFE_INLINE],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF, "data:"],
+        "connect-src": [SELF],
+        "worker-src": [SELF],
+        "manifest-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+        "object-src": [NONE],
+    }
+}
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [PACKAGE / "static"]
+STATIC_ROOT = environment.url("KERNELWRIGHT_STATIC_ROOT") or str(PACKAGE / "staticfiles")
+WHITENOISE_USE_FINDERS = True
+# Read at every request only where someone rebuilds the page while the server runs.
+WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/ide/assets/.+[-.][0-9A-Za-z_-]{8}\.[a-z0-9]+$"
+
+# --- API ----------------------------------------------------------------------------------------------------
+
+MEBIBYTE = 1024 * 1024
+SOURCE_BYTES_MAX = 1_000_000
+#: A request may carry a source and a candidate, each escaped as JSON.
+API_BODY_BYTES_MAX = 8 * MEBIBYTE
+DATA_UPLOAD_MAX_MEMORY_SIZE = API_BODY_BYTES_MAX
+TURNS_DEFAULT = 8
+TURNS_MAX = 50
+#: Wall time of one run, seconds.
+RUN_SECONDS_MAX = 600.0
+#: Unfinished runs one user may have.
+RUNS_OPEN_MAX = 20
+RUN_TARGET = os.environ.get("KERNELWRIGHT_TARGET", "").strip() or DEFAULT_TARGET
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["webapp.common.authentication.SessionAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PARSER_CLASSES": ["webapp.common.bodies.JsonParser"],
+    "DEFAULT_RENDERER_CLASSES": ["webapp.common.bodies.JsonRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "webapp.common.problems.exception_handler",
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Kernelwright",
+    "DESCRIPTION": "C and PyTorch to verified CUDA. Errors are RFC 9457 problem documents.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "SERVE_AUTHENTICATION": [],
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+}
+
+# --- The rest -----------------------------------------------------------------------------------------------
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = False
+APPEND_SLASH = False
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {"request_id": {"()": "webapp.common.requests.RequestIdFilter"}},
+    "formatters": {"plain": {"format": "{asctime} {levelname} {name} [{request_id}] {message}", "style": "{"}},
+    "handlers": {
+        "console": {"class": "logging.StreamHandler", "formatter": "plain", "filters": ["request_id"]},
+    },
+    "root": {"handlers": ["console"], "level": os.environ.get("KERNELWRIGHT_LOG_LEVEL", "WARNING").upper()},
+    "loggers": {"django": {"level": "WARNING"}, "webapp": {"level": "INFO"}},
+}

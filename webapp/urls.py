@@ -1,0 +1,34 @@
+"""All addresses: the page, signing in, the API with its document, the admin."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+
+from webapp.accounts.urls import api_urlpatterns as accounts_api
+from webapp.accounts.urls import pages_urlpatterns as accounts_pages
+from webapp.common.pages import not_found, permission_denied, server_error
+from webapp.gallery.urls import api_urlpatterns as gallery_api
+from webapp.ide.urls import pages_urlpatterns as ide_pages
+from webapp.runs.urls import api_urlpatterns as runs_api
+
+api = [
+    *accounts_api,
+    *gallery_api,
+    *runs_api,
+    path("schema", SpectacularAPIView.as_view(), name="schema"),
+    # The split view keeps its script in a file of its own, as the content security policy wants.
+    path("docs", SpectacularSwaggerSplitView.as_view(url_name="api:schema"), name="docs"),
+]
+
+urlpatterns = [
+    *ide_pages,
+    *accounts_pages,
+    path("api/v1/", include((api, "api"))),
+    path("admin/", admin.site.urls),
+]
+
+handler403 = permission_denied
+handler404 = not_found
+handler500 = server_error
