@@ -1,0 +1,147 @@
+/* Calls the reference on many sets of inputs. Linked with the user's program, run only in the jail.
+ *
+ * usage: reference REQUEST RESULT end|start POISON MILLISECONDS
+ *
+ * REQUEST, all little-endian int64:
+ *   draws, parameters, then for each draw and parameter four words:
+ *     scalar:  0, the value's 8 bytes, 0, 0
+ *     array:   1, bytes, offset of its data in REQUEST or -1 (then POISON), offset in RESULT or -1
+ * RESULT exists and has its final size: for each draw four words (status, detail, parameter, byte offset),
+ * then room for the arrays.
+ *   status 0 fine; 1 signal `detail`, with the array nearest to the faulting address (or -1);
+ *   2 over its time; 3 left by exit with code `detail`.
+ *
+ * Every array stands between pages that fault, flush with the upper ("end") or the lower ("start") one. Each draw
+ * runs in a child of its own, so that a fault in one leaves the others alone.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MAX_PARAMETERS = 128, PAGE = 4096 };
+#define GUARD (64L << 20)
+
+extern void kw_invoke(void **arguments);
+long kw_bytes[MAX_PARAMETERS]; /* size of every array, for references that convert their inputs */
+
+typedef struct {
+  int64_t kind, value, data, result;
+} Slot;
+
+static int64_t parameters;
+static char *starts[MAX_PARAMETERS];
+static int64_t *verdict; /* four words of this draw, in RESULT */
+static const Slot *current;
+
+static void *map_file(const char *path, int flags, int protection, int sharing) {
+  int fd = open(path, flags);
+  struct stat status;
+  if (fd < 0 || fstat(fd, &status) != 0) exit(120);
+  void *mapped = mmap(NULL, (size_t)status.st_size, protection, sharing, fd, 0);
+  if (mapped == MAP_FAILED) exit(121);
+  close(fd);
+  return mapped;
+}
+
+static char *place(int64_t bytes, int at_end) {
+  int64_t room = (bytes + PAGE - 1) / PAGE * PAGE;
+  char *base = mmap(NULL, (size_t)(room + 2 * GUARD), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) exit(122);
+  base += GUARD;
+  if (room && mprotect(base, (size_t)room, PROT_READ | PROT_WRITE) != 0) exit(123);
+  return at_end ? base + room - bytes : base;
+}
+
+static void faulted(int number, siginfo_t *info, void *context) {
+  (void)context;
+  char *address = info->si_addr;
+  int64_t nearest = -1, best = GUARD;
+  if (number == SIGSEGV || number == SIGBUS)
+    for (int64_t p = 0; p < parameters; p++) {
+      if (current[p].kind != 1) continue;
+      int64_t after = address - starts[p];
+      int64_t distance = after < 0 ? -after : after - current[p].value;
+      if (distance < best) best = distance, nearest = p;
+    }
+  verdict[0] = 1;
+  verdict[1] = number;
+  verdict[2] = nearest;
+  verdict[3] = nearest < 0 ? 0 : address - starts[nearest];
+  _exit(0);
+}
+
+static void on_exit_called(void) {
+  verdict[0] = 3;
+}
+
+static void run(const char *request, char *result, int at_end, int poison) {
+  void *arguments[MAX_PARAMETERS];
+  for (int64_t p = 0; p < parameters; p++) {
+    arguments[p] = (void *)&current[p].value;
+    if (current[p].kind != 1) continue;
+    int64_t bytes = current[p].value;
+    kw_bytes[p] = bytes;
+    arguments[p] = starts[p] = place(bytes, at_end);
+    if (current[p].data >= 0)
+      memcpy(starts[p], request + current[p].data, (size_t)bytes);
+    else
+      memset(starts[p], poison, (size_t)bytes);
+  }
+  kw_invoke(arguments);
+  for (int64_t p = 0; p < parameters; p++)
+    if (current[p].kind == 1 && current[p].result >= 0)
+      memcpy(result + current[p].result, starts[p], (size_t)current[p].value);
+}
+
+static void child(const char *request, char *result, int at_end, int poison, long milliseconds) {
+  static char stack[1 << 16];
+  stack_t other = {.ss_sp = stack, .ss_size = sizeof stack};
+  struct sigaction action = {.sa_sigaction = faulted, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+  struct itimerval timer = {.it_value = {milliseconds / 1000, milliseconds % 1000 * 1000}};
+  int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+  sigaltstack(&other, NULL);
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaction(signals[i], &action, NULL);
+  setitimer(ITIMER_REAL, &timer, NULL);
+  atexit(on_exit_called);
+  run(request, result, at_end, poison);
+  verdict[0] = 0;
+  _exit(0);
+}
+
+int main(int count, char **words) {
+  if (count != 6) return 119;
+  const char *request = map_file(words[1], O_RDONLY, PROT_READ, MAP_PRIVATE);
+  char *result = map_file(words[2], O_RDWR, PROT_READ | PROT_WRITE, MAP_SHARED);
+  const int64_t *header = (const int64_t *)request;
+  int64_t draws = header[0];
+  parameters = header[1];
+  if (parameters > MAX_PARAMETERS) return 118;
+  for (int64_t d = 0; d < draws; d++) {
+    current = (const Slot *)(header + 2) + d * parameters;
+    verdict = (int64_t *)result + 4 * d;
+    verdict[0] = 3;
+    verdict[2] = -1;
+    pid_t pid = fork();
+    if (pid < 0) return 117;
+    if (pid == 0) child(request, result, strcmp(words[3], "end") == 0, atoi(words[4]), atol(words[5]));
+    int status = 0;
+    if (waitpid(pid, &status, 0) < 0) return 116;
+    if (WIFSIGNALED(status)) {
+      verdict[0] = WTERMSIG(status) == SIGALRM ? 2 : 1;
+      verdict[1] = WTERMSIG(status);
+      verdict[2] = -1;
+    } else if (verdict[0] == 3) {
+      verdict[1] = WEXITSTATUS(status);
+    }
+  }
+  return 0;
+}
