@@ -171,7 +171,7 @@ class _ModuleParser:
 
     def _item(self) -> None:
         text, at = self.text, self.position
-        if text.startswith((".version", ".target", ".address_size", ".file", ".loc"), at):
+        if text.startswith((".version", ".target", ".address_size", ".file", ".loc ", ".loc\t"), at):
             line = self._line().split()
             if line[0] == ".version":
                 self.version = line[1]
@@ -342,7 +342,7 @@ class _BodyParser:
         if loc is not None:
             self._loc(loc)
             return
-        if text.startswith((".loc", ".file"), self.position):
+        if text.startswith((".loc ", ".loc\t", ".file"), self.position):
             self.position = text.find("\n", self.position)
             return
         statement = self._statement()

@@ -1,0 +1,42 @@
+"""What lowered code and the C++ runtime agree on. `runtime/abi.h` states the same numbers and asserts them."""
+
+from __future__ import annotations
+
+LANES = 32
+COUNTERS = 8  # 64-bit counters a site
+
+# Byte offsets in `struct Warp`.
+WARP_PARAMETERS = 0
+WARP_COUNTERS = 8
+WARP_INSTRUCTIONS = 16
+WARP_LIVE = 24
+WARP_FUEL = 28
+WARP_CTAID = 32
+WARP_NCTAID = 44
+WARP_NTID = 56
+WARP_WARPID = 68
+WARP_NWARPID = 72
+WARP_SHARED_TOTAL = 76
+WARP_SHARED_DYNAMIC = 80
+WARP_TID = 128  # u32[3][32]
+
+# Words in a function's scheduling state, before the arrays `waiting[blocks]` and `parked[blocks]`.
+STATE_MASK = 0
+STATE_TARGET = 1
+STATE_BLOCKS = 2
+STATE_ROTATE = 3
+STATE_LIVE = 4
+STATE_IS_KERNEL = 5
+STATE_HEADER = 8
+
+# Generic addresses. Device memory has its own (sandbox.plan.DEVICE_BASE); these windows lie below it.
+SHARED_WINDOW = 0x1000_0000_0000
+LOCAL_WINDOW = 0x1100_0000_0000
+PARAMETER_WINDOW = 0x1200_0000_0000
+
+# Kinds of sites, as the description table names them.
+SITE_BLOCK = "block"  # counters: executions, lanes
+SITE_GUARDED = "guarded"  # executions, lanes
+SITE_BRANCH = "branch"  # executions, divergent ones
+SITE_ACCESS = "access"  # requests, sectors, bytes, wavefronts, ideal wavefronts, lanes, addresses
+SITE_BARRIER = "barrier"  # arrivals

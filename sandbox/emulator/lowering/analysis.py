@@ -1,0 +1,224 @@
+"""Basic blocks of a PTX function, which registers live across them, and which values a warp shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sandbox.ptx.model import (
+    Address,
+    Function,
+    Immediate,
+    Instruction,
+    Label,
+    Negated,
+    Operand,
+    Pair,
+    PtxError,
+    Register,
+    Symbol,
+    Vector,
+)
+
+# Instructions whose first operand is read, not written.
+NO_DESTINATION = frozenset(
+    {"st", "red", "bra", "brx", "bar", "barrier", "ret", "exit", "membar", "fence", "trap", "brkpt", "prefetch"}
+    | {"prefetchu", "nanosleep", "call", "discard", "applypriority", "pmevent", "griddepcontrol", "setmaxnreg"}
+    | {"cp", "mbarrier", "wgmma", "stmatrix", "bulk", "multimem", "sust", "elect"}
+)
+TERMINATORS = frozenset({"bra", "ret", "exit", "trap"})
+# A warp-uniform result needs uniform operands and an operation that is the same in one lane as in 32.
+UNIFORM_OPERATIONS = frozenset(
+    {"mov", "add", "sub", "mul", "mad", "and", "or", "xor", "not", "shl", "shr", "cvt", "cvta", "setp", "selp"}
+    | {"min", "max", "neg", "abs", "fma", "ld", "cnot"}
+)
+UNIFORM_SPECIALS = (
+    "%ctaid.",
+    "%nctaid.",
+    "%ntid.",
+    "%warpid",
+    "%nwarpid",
+    "%smid",
+    "%nsmid",
+    "%gridid",
+    "%envreg",
+    "%total_smem_size",
+    "%dynamic_smem_size",
+)
+
+
+@dataclass
+class Block:
+    index: int
+    instructions: list[Instruction] = field(default_factory=list)
+    barrier: bool = False  # starts with a block-wide barrier
+    collective: int | None = None  # lanes that a shuffle or vote in it names, where that is a constant
+
+
+@dataclass
+class Analysis:
+    blocks: list[Block]
+    labels: dict[str, int]  # label -> block index
+    crossing: set[str]  # registers that carry a value from one block to another
+    uniform: set[str]  # registers that hold one value for the whole warp
+    definitions: dict[str, int]
+
+
+def is_barrier(instruction: Instruction) -> bool:
+    parts = instruction.parts
+    return parts[0] in ("bar", "barrier") and "warp" not in parts and "cluster" not in parts
+
+
+def analyse(function: Function) -> Analysis:
+    blocks, labels = _split(function)
+    crossing = _crossing(blocks)
+    uniform, definitions = _uniform(function, blocks)
+    return Analysis(blocks, labels, crossing, uniform, definitions)
+
+
+def _split(function: Function) -> tuple[list[Block], dict[str, int]]:
+    blocks = [Block(0)]
+    labels: dict[str, int] = {}
+
+    def start() -> None:
+        if blocks[-1].instructions:
+            blocks.append(Block(len(blocks)))
+
+    for item in function.body:
+        if isinstance(item, Label):
+            start()
+            labels[item.name] = len(blocks) - 1
+            continue
+        if is_barrier(item):
+            start()
+            blocks[-1].barrier = True
+        blocks[-1].instructions.append(item)
+        named = _named_lanes(item)
+        if named is not None:
+            blocks[-1].collective = (blocks[-1].collective or 0) | named
+        if item.parts[0] in TERMINATORS:
+            start()
+    return blocks, labels
+
+
+def _named_lanes(instruction: Instruction) -> int | None:
+    """The constant member mask of a warp collective."""
+    parts = instruction.parts
+    if "sync" not in parts and "warp" not in parts or is_barrier(instruction):
+        return None
+    if parts[0] in ("shfl", "vote", "match", "redux") or parts[:2] == ("bar", "warp"):
+        last = instruction.operands[-1]
+        if isinstance(last, Immediate):
+            return last.value & 0xFFFFFFFF
+    return None
+
+
+def registers_of(operand: Operand) -> Iterator[str]:
+    if isinstance(operand, Register):
+        yield operand.name
+    elif isinstance(operand, Address):
+        yield from registers_of(operand.base)
+    elif isinstance(operand, Negated):
+        yield operand.register.name
+    elif isinstance(operand, Vector):
+        for item in operand.items:
+            yield from registers_of(item)
+    elif isinstance(operand, Pair):
+        yield from registers_of(operand.first)
+        yield from registers_of(operand.second)
+
+
+def uses_and_definitions(instruction: Instruction) -> tuple[list[str], list[str]]:
+    uses: list[str] = []
+    defined: list[str] = []
+    operands = instruction.operands
+    if operands and instruction.parts[0] not in NO_DESTINATION:
+        defined = list(registers_of(operands[0]))
+        operands = operands[1:]
+    for operand in operands:
+        uses.extend(registers_of(operand))
+    if instruction.guard is not None:
+        uses.append(instruction.guard.name)
+    return uses, defined
+
+
+def _crossing(blocks: list[Block]) -> set[str]:
+    """Registers read in a block before it has surely written them. A guarded write is not a sure one."""
+    crossing: set[str] = set()
+    for block in blocks:
+        written: set[str] = set()
+        for instruction in block.instructions:
+            uses, defined = uses_and_definitions(instruction)
+            crossing.update(name for name in uses if name not in written)
+            if instruction.guard is None:
+                written.update(defined)
+    return crossing
+
+
+def _uniform(function: Function, blocks: list[Block]) -> tuple[set[str], dict[str, int]]:
+    """Registers with one definition, from constants, parameters and block indices alone.
+
+    Whenever such a definition runs it gives the same value, so no lane can ever see another one, however
+    the warp has diverged.
+    """
+    definitions: dict[str, int] = {}
+    for block in blocks:
+        for instruction in block.instructions:
+            for name in uses_and_definitions(instruction)[1]:
+                definitions[name] = definitions.get(name, 0) + 1
+    uniform: set[str] = set()
+    changed = True
+    while changed:
+        changed = False
+        for block in blocks:
+            for instruction in block.instructions:
+                if instruction.guard is not None or instruction.parts[0] not in UNIFORM_OPERATIONS:
+                    continue
+                defined = uses_and_definitions(instruction)[1]
+                if not defined or all(name in uniform for name in defined):
+                    continue
+                if all(definitions[name] == 1 for name in defined) and _is_uniform(function, instruction, uniform):
+                    uniform.update(defined)
+                    changed = True
+    return uniform, definitions
+
+
+def _is_uniform(function: Function, instruction: Instruction, uniform: set[str]) -> bool:
+    parts = instruction.parts
+    if parts[0] == "ld":
+        address = instruction.operands[1]
+        return (
+            function.entry
+            and parts[1] == "param"
+            and isinstance(address, Address)
+            and isinstance(address.base, Symbol)
+            and "@" not in address.base.name
+        )
+    if parts[0] in ("cvt", "add", "sub", "mul", "fma", "mad", "abs", "neg", "min", "max", "setp"):
+        plain = {"rn", "lo", "hi", "wide", "ftz", "rz", "rm", "rp", "sat", "rni", "rzi", "rmi", "rpi", "cc"}
+        if parts[-1].startswith("f") and plain.intersection(parts) - {"rn", "wide", "lo"}:
+            return False
+        if parts[0] == "cvt" and any(part.startswith(("f", "bf")) and part != "ftz" for part in parts):
+            return False
+        if "cc" in parts or any("x2" in part or part.startswith("bf") or part == "f16" for part in parts):
+            return False
+    return all(_operand_uniform(operand, uniform) for operand in instruction.operands[1:])
+
+
+def _operand_uniform(operand: Operand, uniform: set[str]) -> bool:
+    if isinstance(operand, Register):
+        return operand.name in uniform
+    if isinstance(operand, Negated):
+        return operand.register.name in uniform
+    if isinstance(operand, Immediate):
+        return True
+    if isinstance(operand, Symbol):
+        return not operand.name.startswith("%") or operand.name.startswith(UNIFORM_SPECIALS)
+    return False
+
+
+def branch_target(instruction: Instruction, labels: dict[str, int]) -> int:
+    target = instruction.operands[0]
+    if isinstance(target, Symbol) and target.name in labels:
+        return labels[target.name]
+    raise PtxError(f"unsupported: {instruction.opcode} to {target!r}", instruction.line)

@@ -1,0 +1,546 @@
+"""Lowering of one PTX function to one LLVM function that runs one warp.
+
+Every basic block runs under a mask `%M` of lanes. While all live lanes stand together, branches jump directly;
+otherwise lanes wait in `state.waiting[block]` and the runtime's scheduler picks the lowest block that has some.
+Block-wide barriers, and blocks whose shuffles name lanes that have not come yet, park until they can run.
+"""
+
+from __future__ import annotations
+
+from sandbox.emulator.lowering import abi, conversions, memory
+from sandbox.emulator.lowering.analysis import analyse, branch_target
+from sandbox.emulator.lowering.arithmetic import HANDLERS
+from sandbox.emulator.lowering.builder import Builder, ModuleContext, Value
+from sandbox.emulator.lowering.warp import special_register
+from sandbox.ptx.model import Function, Instruction, Module, PtxError, Symbol, Variable
+
+assert conversions
+assert memory
+
+_PRECISIONS = {"f16": 0, "bf16": 0, "f16x2": 0, "bf16x2": 0, "f32": 1, "f64": 2}
+_FLOP = {"add": 1, "sub": 1, "mul": 1, "fma": 2, "mad": 2}
+
+
+class FunctionLowering(Builder):
+    """Writes one function. `layout` places what PTX declares by name; `depth` is where its locals start."""
+
+    def __init__(
+        self, context: ModuleContext, module: int, source: Module, function: Function, layout: Layout
+    ) -> None:
+        analysis = analyse(function)
+        super().__init__(context, module, function, analysis)
+        self.source = source
+        self.layout = layout
+        self.parameter_blocks: dict[str, tuple[str, int]] = {}
+        self.kernel_parameters = {parameter.name: parameter.offset for parameter in function.parameters}
+        self.local_offsets = layout.local_offsets(function)
+        self.labels = 0
+
+    # Names ----------------------------------------------------------------------------------------------
+
+    def kernel_parameter(self, name: str) -> int:
+        if not self.function.entry or name not in self.kernel_parameters:
+            raise self.unsupported(f"parameter {name}")
+        return self.kernel_parameters[name]
+
+    def buffer_wide(self, name: str) -> str:
+        """A scratch area of 32 lanes of 16 bytes."""
+        if name not in self.buffers:
+            self.buffers[name] = f"%buffer.{name}"
+            self.entry.append(f"  %buffer.{name} = alloca [512 x i8], align 64")
+        return self.buffers[name]
+
+    def symbol(self, symbol: Symbol) -> Value:
+        special = special_register(self, symbol.name)
+        if special is not None:
+            return special
+        name, offset = symbol.name, symbol.offset
+        if name in self.local_offsets:
+            base = self.op(f"add i64 %locals, {self.local_offsets[name] + offset}")
+            return Value(base, "i64", True)
+        if name in self.layout.shared:
+            return Value(str(self.layout.shared[name] + offset), "i64", True)
+        if self.function.entry and name in self.kernel_parameters:
+            return Value(str(abi.PARAMETER_WINDOW + self.kernel_parameters[name] + offset), "i64", True)
+        if name in self.layout.globals:
+            slot = self.context.address_slots.setdefault(
+                f"{self.module} {name}", len(self.context.address_slots)
+            )
+            place = self.op(f"getelementptr i64, ptr @kw_addresses, i64 {slot}")
+            value = self.op(f"load i64, ptr {place}")
+            return Value(self.op(f"add i64 {value}, {offset}") if offset else value, "i64", True)
+        raise self.unsupported(f"the address of {name}")
+
+    # The function ---------------------------------------------------------------------------------------
+
+    def lower(self) -> str:
+        """The LLVM function's text."""
+        self._declare_parameter_blocks()
+        body: list[str] = []
+        for block in self.analysis.blocks:
+            self.lines = []
+            self._block(block.index)
+            body.append("\n".join(self.lines))
+        self.lines = []
+        self._shared_blocks()
+        body.append("\n".join(self.lines))
+        return "\n".join([self._header(), *self.entry, *self._entry_code(), *body, "}"])
+
+    def _declare_parameter_blocks(self) -> None:
+        function = self.function
+        if not function.entry:
+            for index, parameter in enumerate(function.returns):
+                self.parameter_blocks[parameter.name] = (f"%return{index}", parameter.bytes)
+            for index, parameter in enumerate(function.parameters):
+                self.parameter_blocks[parameter.name] = (f"%argument{index}", parameter.bytes)
+        for index, parameter in enumerate(function.locals.values()):
+            pointer = f"%block{index}"
+            self.entry.append(f"  {pointer} = alloca [{max(1, 32 * parameter.bytes)} x i8], align 64")
+            self.parameter_blocks[parameter.name] = (pointer, parameter.bytes)
+
+    def _header(self) -> str:
+        function = self.function
+        arguments = ["ptr %w"]
+        if not function.entry:
+            arguments += ["i32 %lanes", "i64 %locals"]
+            arguments += [f"ptr %return{index}" for index in range(len(function.returns))]
+            arguments += [f"ptr %argument{index}" for index in range(len(function.parameters))]
+        linkage = "" if function.entry else "internal "
+        return (
+            f"define {linkage}void @{function_symbol(self.module, function.name)}"
+            f"({', '.join(arguments)}) #0 {{\nentry:"
+        )
+
+    def _entry_code(self) -> list[str]:
+        count = len(self.analysis.blocks)
+        words = abi.STATE_HEADER + 2 * count
+        code = [f"  %state = alloca [{words} x i32], align 64"]
+        code.append(f"  call void @llvm.memset.p0.i64(ptr %state, i8 0, i64 {4 * words}, i1 false)")
+        self.context.declarations["llvm.memset"] = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
+        for word, name in (
+            (abi.STATE_TARGET, "target"),
+            (abi.STATE_BLOCKS, "blocks"),
+            (abi.STATE_LIVE, "own_live"),
+            (abi.STATE_IS_KERNEL, "is_kernel"),
+            (abi.STATE_HEADER, "waiting"),
+        ):
+            code.append(f"  %state.{name} = getelementptr i32, ptr %state, i64 {word}")
+        for offset, name in (
+            (abi.WARP_COUNTERS, "counters"),
+            (abi.WARP_INSTRUCTIONS, "instructions"),
+            (abi.WARP_LIVE, "warp_live"),
+            (abi.WARP_FUEL, "fuel"),
+        ):
+            code.append(f"  %{name}.place = getelementptr i8, ptr %w, i64 {offset}")
+        code.append("  %counters = load ptr, ptr %counters.place")
+        code.append(f"  store i32 {count}, ptr %state.blocks")
+        if self.function.entry:
+            code.append("  %parameters = load ptr, ptr %w")
+            code.append("  %locals = add i64 0, 0")
+            code.append("  %lanes = load i32, ptr %warp_live.place")
+            code.append("  store i32 1, ptr %state.is_kernel")
+            code.append("  %live.place = getelementptr i8, ptr %w, i64 " + str(abi.WARP_LIVE))
+        else:
+            code.append("  store i32 %lanes, ptr %state.own_live")
+            code.append("  %live.place = getelementptr i32, ptr %state, i64 " + str(abi.STATE_LIVE))
+        code.append("  store i32 %lanes, ptr %state.waiting")
+        code.append("  br label %schedule")
+        return code
+
+    def _shared_blocks(self) -> None:
+        for name, arguments in (("kw_schedule", "ptr, ptr"), ("kw_fuel", "ptr, ptr")):
+            self.declare(name, "i32", arguments)
+        self.lines += [
+            "park:",  # the running lanes wait at state.target
+            "  %park.target = load i32, ptr %state.target",
+            "  %park.index = zext i32 %park.target to i64",
+            "  %park.place = getelementptr i32, ptr %state.waiting, i64 %park.index",
+            "  %park.old = load i32, ptr %park.place",
+            "  %park.mask = load i32, ptr %state",
+            "  %park.new = or i32 %park.old, %park.mask",
+            "  store i32 %park.new, ptr %park.place",
+            "  br label %schedule",
+            "tired:",  # out of fuel at a back edge to state.target
+            "  %tired.next = call i32 @kw_fuel(ptr %w, ptr %state)",
+            "  br label %dispatch",
+            "schedule:",
+            "  %schedule.next = call i32 @kw_schedule(ptr %w, ptr %state)",
+            "  br label %dispatch",
+            "dispatch:",
+            "  %next = phi i32 [ %tired.next, %tired ], [ %schedule.next, %schedule ]",
+            "  switch i32 %next, label %finished [",
+            *(f"    i32 {block.index}, label %b{block.index}" for block in self.analysis.blocks),
+            "  ]",
+            "finished:",
+            "  ret void",
+        ]
+
+    # Blocks ---------------------------------------------------------------------------------------------
+
+    def _block(self, index: int) -> None:
+        block = self.analysis.blocks[index]
+        self.begin_block()
+        self.lines.append(f"b{index}:")
+        # Each block has its own %M; the names must differ in LLVM.
+        mark = len(self.lines)
+        self.emit("%M = load i32, ptr %state")
+        if block.instructions:
+            self.line = block.instructions[0].line
+        if block.barrier:
+            self._gather_at_barrier(index)
+        elif block.collective is not None:
+            self._gather_at_collective(index, block.collective)
+        self.emit("%notM = xor i32 %M, -1")
+        self._count_block(index)
+        ended = False
+        for instruction in block.instructions:
+            ended = self._instruction(instruction, index)
+        if not ended:
+            self._leave(index, index + 1)
+        for position in range(mark, len(self.lines)):
+            line = self.lines[position]
+            if "%M" in line or "%notM" in line:
+                self.lines[position] = line.replace("%M", f"%M{index}").replace("%notM", f"%notM{index}")
+
+    def _label(self) -> str:
+        self.labels += 1
+        return f"x{self.labels}"
+
+    def _gather_at_barrier(self, index: int) -> None:
+        """All live lanes of the warp must stand here before the warp arrives at the barrier."""
+        live = self.op("load i32, ptr %warp_live.place")
+        here = self.op(f"icmp eq i32 %M, {live}")
+        self._park_unless(here, index)
+
+    def _gather_at_collective(self, index: int, members: int) -> None:
+        """Lanes that a shuffle or vote names should be here; those that are elsewhere get the chance to come."""
+        signed = members - (1 << 32) if members >> 31 else members
+        live = self.op("load i32, ptr %live.place")
+        wanted = self.op(f"and i32 {live}, {signed}")
+        missing = self.op(f"and i32 {wanted}, {self.op('xor i32 %M, -1')}")
+        self._park_unless(self.op(f"icmp eq i32 {missing}, 0"), index, retry=True)
+
+    def _park_unless(self, condition: str, index: int, retry: bool = False) -> None:
+        go, wait = self._label(), self._label()
+        self.declare("kw_park", "i32", "ptr, ptr, i32, i32")
+        self.emit(f"br i1 {condition}, label %{go}, label %{wait}")
+        self.lines.append(f"{wait}:")
+        again = self.op(f"call i32 @kw_park(ptr %w, ptr %state, i32 {index}, i32 {1 if retry else 0})")
+        run = self.op(f"icmp ne i32 {again}, 0")
+        self.emit(f"br i1 {run}, label %{go}, label %schedule")
+        self.lines.append(f"{go}:")
+
+    def _count_block(self, index: int) -> None:
+        """Static costs of the unguarded instructions of a block: one site, two counters."""
+        block = self.analysis.blocks[index]
+        costs: dict[int, list[int]] = {}
+        for instruction in block.instructions:
+            if instruction.guard is None or instruction.parts[0] == "bra":
+                _add_cost(costs.setdefault(instruction.line, [0, 0, 0, 0]), instruction)
+        if not costs:
+            return
+        site = self.context.site(abi.SITE_BLOCK, 0)
+        for line, cost in sorted(costs.items()):
+            self.context.site_lines.append(f"cost {site} {line} {' '.join(map(str, cost))}")
+        self._bump(site, 0, "1")
+        self._bump(site, 1, self._population("%M"))
+        self._add_instructions(str(sum(cost[0] for cost in costs.values())))
+
+    def _bump(self, site: int, counter: int, amount: str) -> None:
+        place = self.op(f"getelementptr i64, ptr %counters, i64 {site * abi.COUNTERS + counter}")
+        old = self.op(f"load i64, ptr {place}")
+        self.emit(f"store i64 {self.op(f'add i64 {old}, {amount}')}, ptr {place}")
+
+    def _population(self, mask: str) -> str:
+        self.context.declarations["llvm.ctpop.i32"] = "declare i32 @llvm.ctpop.i32(i32)"
+        bits = self.op(f"call i32 @llvm.ctpop.i32(i32 {mask})")
+        return self.op(f"zext i32 {bits} to i64")
+
+    def _add_instructions(self, amount: str) -> None:
+        old = self.op("load i64, ptr %instructions.place")
+        self.emit(f"store i64 {self.op(f'add i64 {old}, {amount}')}, ptr %instructions.place")
+
+    # Instructions ---------------------------------------------------------------------------------------
+
+    def _instruction(self, instruction: Instruction, index: int) -> bool:
+        """Lowers one instruction; True when it ended the block."""
+        self.line = instruction.line
+        name = instruction.parts[0]
+        self.guard = None
+        if instruction.guard is not None:
+            self.guard = self._guard(instruction)
+            if name != "bra":
+                self._count_guarded(instruction)
+        try:
+            if name in ("bra", "ret", "exit", "trap"):
+                self._terminator(instruction, index)
+                return True
+            if name == "call":
+                self._call(instruction)
+                return False
+            handler = HANDLERS.get(name)
+            if handler is None:
+                raise self.unsupported(instruction.opcode)
+            handler(self, instruction)
+        except PtxError:
+            raise
+        except (KeyError, IndexError, ValueError) as error:
+            raise PtxError(f"unsupported: {instruction.opcode} in this form ({error})", self.line) from error
+        finally:
+            self.guard = None
+        return False
+
+    def _guard(self, instruction: Instruction) -> Value:
+        assert instruction.guard is not None
+        value = self.read(instruction.guard.name, "i1")
+        if not instruction.guard_negated:
+            return value
+        if value.scalar:
+            return Value(self.op(f"xor i1 {value.text}, true"), "i1", True)
+        return Value(self.op(f"xor i32 {self.as_mask(value)}, -1"), "mask", True)
+
+    def _count_guarded(self, instruction: Instruction) -> None:
+        cost = [0, 0, 0, 0]
+        _add_cost(cost, instruction)
+        site = self.context.site(abi.SITE_GUARDED, 0)
+        self.context.site_lines.append(f"cost {site} {instruction.line} {' '.join(map(str, cost))}")
+        mask = self.effective_mask()
+        some = self.op(f"icmp ne i32 {mask}, 0")
+        one = self.op(f"zext i1 {some} to i64")
+        self._bump(site, 0, one)
+        self._bump(site, 1, self._population(mask))
+        self._add_instructions(one)
+
+    # Control --------------------------------------------------------------------------------------------
+
+    def _terminator(self, instruction: Instruction, index: int) -> None:
+        name = instruction.parts[0]
+        if name == "trap":
+            self._trap(index)
+            return
+        self.flush()
+        if name == "bra":
+            target = branch_target(instruction, self.analysis.labels)
+            if self.guard is None:
+                self._leave(index, target)
+            else:
+                self._branch(index, self.guard, target)
+            return
+        if name == "exit" and not self.function.entry:
+            raise self.unsupported("exit in a device function")
+        self._return(index)
+
+    def _trap(self, index: int) -> None:
+        mask = self.effective_mask()
+        self.flush()
+        go, stop = self._label(), self._label()
+        self.declare("kw_trap", "void", "ptr, i32, i32")
+        some = self.op(f"icmp ne i32 {mask}, 0")
+        self.emit(f"br i1 {some}, label %{stop}, label %{go}")
+        self.lines.append(f"{stop}:")
+        self.emit(f"call void @kw_trap(ptr %w, i32 {self.line}, i32 {mask})")
+        self.emit("unreachable")
+        self.lines.append(f"{go}:")
+        self._leave(index, index + 1)
+
+    def _return(self, index: int) -> None:
+        mask = self.effective_mask()
+        live = self.op("load i32, ptr %live.place")
+        left = self.op(f"and i32 {live}, {self.op(f'xor i32 {mask}, -1')}")
+        self.emit(f"store i32 {left}, ptr %live.place")
+        if self.guard is None:
+            self.emit("br label %schedule")
+            return
+        rest = self.op(f"and i32 %M, {self.op(f'xor i32 {mask}, -1')}")
+        self.emit(f"store i32 {rest}, ptr %state")
+        none = self.op(f"icmp eq i32 {rest}, 0")
+        on = self._label()
+        self.emit(f"br i1 {none}, label %schedule, label %{on}")
+        self.lines.append(f"{on}:")
+        self._leave(index, index + 1, mask=rest)
+
+    def _leave(self, index: int, target: int, mask: str = "%M") -> None:
+        """The running lanes all go to `target`."""
+        self.flush()
+        if target >= len(self.analysis.blocks):  # falls off the end: a return
+            self._return(index)
+            return
+        if target <= index:
+            fuel = self.op("load i32, ptr %fuel.place")
+            less = self.op(f"sub i32 {fuel}, 1")
+            self.emit(f"store i32 {less}, ptr %fuel.place")
+            empty = self.op(f"icmp slt i32 {less}, 0")
+            self.emit(f"store i32 {target}, ptr %state.target")
+            on = self._label()
+            self.emit(f"br i1 {empty}, label %tired, label %{on}")
+            self.lines.append(f"{on}:")
+        live = self.op("load i32, ptr %live.place")
+        together = self.op(f"icmp eq i32 {mask}, {live}")
+        alone = self._label()
+        self.emit(f"br i1 {together}, label %b{target}, label %{alone}")
+        self.lines.append(f"{alone}:")
+        self.emit(f"store i32 {target}, ptr %state.target")
+        self.emit("br label %park")
+
+    def _branch(self, index: int, guard: Value, target: int) -> None:
+        site = self.context.site(abi.SITE_BRANCH, self.line)
+        self._bump(site, 0, "1")
+        taken_label, next_label = self._label(), self._label()
+        if guard.scalar and guard.type == "i1":
+            self.emit(f"br i1 {guard.text}, label %{taken_label}, label %{next_label}")
+        else:
+            taken = self.op(f"and i32 %M, {self.as_mask(guard)}")
+            none = self.op(f"icmp eq i32 {taken}, 0")
+            some, split = self._label(), self._label()
+            self.emit(f"br i1 {none}, label %{next_label}, label %{some}")
+            self.lines.append(f"{some}:")
+            all_of_them = self.op(f"icmp eq i32 {taken}, %M")
+            self.emit(f"br i1 {all_of_them}, label %{taken_label}, label %{split}")
+            self.lines.append(f"{split}:")
+            self._bump(site, 1, "1")
+            self.declare("kw_split", "void", "ptr, ptr, i32, i32, i32")
+            self.emit(f"call void @kw_split(ptr %w, ptr %state, i32 {taken}, i32 {target}, i32 {index + 1})")
+            self.emit("br label %schedule")
+        self.lines.append(f"{taken_label}:")
+        self.guard = None
+        self._leave(index, target)
+        self.lines.append(f"{next_label}:")
+        self._leave(index, index + 1)
+
+    # Calls ----------------------------------------------------------------------------------------------
+
+    def _call(self, instruction: Instruction) -> None:
+        call = instruction.call
+        assert call is not None
+        if call.callee == "__assertfail":
+            self._assertion(call.arguments)
+            return
+        callee = self.source.functions.get(call.callee)
+        if callee is None or callee.entry:
+            raise self.unsupported(f"call of {call.callee}, which this module does not define")
+        mask = self.effective_mask()
+        depth = self.op(f"add i64 %locals, {self.layout.own_locals(self.function)}")
+        arguments = ["ptr %w", f"i32 {mask}", f"i64 {depth}"]
+        for name in (*call.returns, *call.arguments):
+            if name not in self.parameter_blocks:
+                raise self.unsupported(f"call of {call.callee} with {name}")
+            arguments.append(f"ptr {self.parameter_blocks[name][0]}")
+        if len(arguments) != 3 + len(callee.returns) + len(callee.parameters):
+            raise self.unsupported(f"call of {call.callee} with another number of parameters")
+        text = f"call void @{function_symbol(self.module, callee.name)}({', '.join(arguments)})"
+        if self.guard is None:
+            self.emit(text)
+            return
+        go, on = self._label(), self._label()
+        some = self.op(f"icmp ne i32 {mask}, 0")
+        self.emit(f"br i1 {some}, label %{go}, label %{on}")
+        self.lines.append(f"{go}:")
+        self.emit(text)
+        self.emit(f"br label %{on}")
+        self.lines.append(f"{on}:")
+
+    def _assertion(self, arguments: tuple[str, ...]) -> None:
+        """__assertfail(message, file, line, function, character size)."""
+        mask = self.effective_mask()
+        blocks = [self.parameter_blocks[name][0] for name in arguments[:4]]
+        self.declare("kw_assert", "void", "ptr, i32, i32, ptr, ptr, ptr, ptr")
+        self.emit(
+            f"call void @kw_assert(ptr %w, i32 {self.line}, i32 {mask}, "
+            + ", ".join(f"ptr {block}" for block in blocks)
+            + ")"
+        )
+
+
+class Layout:
+    """Where what one PTX module declares lies: shared variables, locals, and which names are globals."""
+
+    def __init__(self, source: Module) -> None:
+        self.source = source
+        self.globals = {
+            variable.name for variable in source.variables if variable.space in ("global", "const")
+        }
+        self.shared: dict[str, int] = {}
+        self.static_bytes: dict[str, int] = {}
+        self._place_shared()
+        self._depths: dict[str, int] = {}
+
+    def _place_shared(self) -> None:
+        """Module-wide shared variables first, then each function's own; dynamic memory after the most of them."""
+        common = [variable for variable in self.source.variables if variable.space == "shared"]
+        offset = self._stack(common, 0)
+        devices = [function for function in self.source.functions.values() if not function.entry]
+        for function in devices:
+            offset = self._stack(_shared(function), offset)
+        ends = {
+            function.name: self._stack(_shared(function), offset)
+            for function in self.source.functions.values()
+            if function.entry
+        }
+        self.dynamic_offset = -(-max([offset, *ends.values()]) // 128) * 128
+        for variable in common:
+            if variable.external:
+                self.shared[variable.name] = self.dynamic_offset
+        for function in self.source.functions.values():
+            for variable in _shared(function):
+                if variable.external:
+                    self.shared[variable.name] = self.dynamic_offset
+        self.static_bytes = ends
+
+    def _stack(self, variables: list[Variable], offset: int) -> int:
+        for variable in variables:
+            if not variable.external:
+                offset = -(-offset // variable.align) * variable.align
+                self.shared[variable.name] = offset
+                offset += variable.bytes
+        return offset
+
+    def local_offsets(self, function: Function) -> dict[str, int]:
+        offsets: dict[str, int] = {}
+        place = 0
+        for variable in function.variables:
+            if variable.space == "local":
+                place = -(-place // 16) * 16
+                offsets[variable.name] = place
+                place += variable.bytes
+        return offsets
+
+    def own_locals(self, function: Function) -> int:
+        """Bytes a thread needs for the function's own local variables, a multiple of 16."""
+        total = 0
+        for variable in function.variables:
+            if variable.space == "local":
+                total = -(-total // 16) * 16 + variable.bytes
+        return -(-total // 16) * 16
+
+    def local_bytes(self, function: Function, active: tuple[str, ...] = ()) -> int:
+        """Bytes a thread needs, callees included."""
+        if function.name in active:
+            raise PtxError(f"unsupported: recursion of {function.name}")
+        if function.name not in self._depths:
+            deepest = 0
+            for item in function.body:
+                if isinstance(item, Instruction) and item.call is not None:
+                    callee = self.source.functions.get(item.call.callee)
+                    if callee is not None:
+                        deepest = max(deepest, self.local_bytes(callee, (*active, function.name)))
+            self._depths[function.name] = self.own_locals(function) + deepest
+        return self._depths[function.name]
+
+
+def _shared(function: Function) -> list[Variable]:
+    return [variable for variable in function.variables if variable.space == "shared"]
+
+
+def function_symbol(module: int, name: str) -> str:
+    """LLVM's name for a PTX function; quoted, since PTX allows `$`."""
+    return f'"kw.{module}.{name}"'
+
+
+def _add_cost(cost: list[int], instruction: Instruction) -> None:
+    cost[0] += 1
+    flop = _FLOP.get(instruction.parts[0])
+    precision = _PRECISIONS.get(instruction.parts[-1])
+    if flop and precision is not None:
+        cost[1 + precision] += flop * (2 if instruction.parts[-1].endswith("x2") else 1)
+
+

@@ -1,0 +1,295 @@
+"""Lowering of loads, stores and atomics to helpers of the runtime, which check and count them.
+
+A helper gets the addresses of all lanes and the lanes that take part; data are arrays [element][lane] of the
+access's own width.
+"""
+
+from __future__ import annotations
+
+from sandbox.emulator.lowering.abi import PARAMETER_WINDOW, SITE_ACCESS
+from sandbox.emulator.lowering.arithmetic import handles
+from sandbox.emulator.lowering.builder import BITS, Builder, Value, element_type
+from sandbox.ptx.model import Address, Immediate, Instruction, Operand, Register, Symbol, Vector
+from sandbox.ptx.parser import type_bytes
+
+SPACES = {"global": "g", "shared": "s", "local": "l", "const": "c"}
+_MAX_ACCESS = 16  # bytes a lane
+
+
+def space_of(parts: tuple[str, ...]) -> str:
+    """Letter of the state space in helper names; "x" is generic."""
+    for part in parts[1:]:
+        name = part.partition("::")[0]
+        if name in SPACES:
+            return SPACES[name]
+        if name == "param":
+            return "p"
+    return "x"
+
+
+def vector_length(parts: tuple[str, ...]) -> int:
+    return 4 if "v4" in parts else 2 if "v2" in parts else 8 if "v8" in parts else 1
+
+
+def address_operand(build: Builder, operand: Operand, space: str) -> tuple[str, str]:
+    """Stores the 32 addresses for a helper; returns its pointer and the constant offset."""
+    if not isinstance(operand, Address):
+        raise build.unsupported(f"address {operand!r}")
+    kind = "i32" if space in "sl" else "i64"
+    base = operand.base
+    if isinstance(base, Register):
+        own = build.width(base.name)
+        value = build.read(base.name, own)
+        if BITS[own] > BITS[kind]:
+            value = build.convert("trunc", value, kind)
+        elif BITS[own] < BITS[kind]:
+            value = build.convert("zext", value, kind)
+    elif isinstance(base, Symbol):
+        value = build.operand(base, kind)
+    elif isinstance(base, Immediate):
+        value = build.operand(base, kind)
+    else:
+        raise build.unsupported(f"address {operand!r}")
+    return build.pass_vector("address", value), str(operand.offset)
+
+
+def access_site(build: Builder, instruction: Instruction) -> int:
+    return build.context.site(SITE_ACCESS, build.line, instruction.opcode)
+
+
+@handles("ld", "ldu")
+def load(build: Builder, instruction: Instruction) -> None:
+    parts = instruction.parts
+    space = space_of(parts)
+    if space == "p":
+        load_parameter(build, instruction)
+        return
+    name, count = parts[-1], vector_length(parts)
+    size = type_bytes(name)
+    if size * count > _MAX_ACCESS or name == "b128":
+        raise build.unsupported(instruction.opcode)
+    place, offset = address_operand(build, instruction.operands[1], space)
+    site = access_site(build, instruction)
+    out = build.buffer_wide("data")
+    helper = f"kw_ld_{space}_{size}_{count}"
+    build.declare(helper, "void", "ptr, i32, i32, ptr, i64, ptr")
+    build.emit(
+        f"call void @{helper}(ptr %w, i32 {site}, i32 {build.effective_mask()}, ptr {place}, "
+        f"i64 {offset}, ptr {out})"
+    )
+    target = instruction.operands[0]
+    targets = target.items if isinstance(target, Vector) else (target,)
+    for index, item in enumerate(targets):
+        _receive(build, item, out, index * 32 * size, name)
+
+
+def _receive(build: Builder, target: Operand, base: str, offset: int, name: str) -> None:
+    if not isinstance(target, Register):
+        return
+    place = base if offset == 0 else build.op(f"getelementptr i8, ptr {base}, i64 {offset}")
+    kind = element_type(name)
+    value = Value(build.op(f"load <32 x {kind}>, ptr {place}, align 32"), kind)
+    own = build.width(target.name)
+    if BITS[own] > BITS[kind]:
+        value = build.convert("sext" if name[0] == "s" else "zext", value, own)
+    build.write(target, value)
+
+
+@handles("st")
+def store(build: Builder, instruction: Instruction) -> None:
+    parts = instruction.parts
+    space = space_of(parts)
+    if space == "p":
+        store_parameter(build, instruction)
+        return
+    name, count = parts[-1], vector_length(parts)
+    size = type_bytes(name)
+    if size * count > _MAX_ACCESS or name == "b128":
+        raise build.unsupported(instruction.opcode)
+    source = instruction.operands[1]
+    items = source.items if isinstance(source, Vector) else (source,)
+    data = build.buffer_wide("data")
+    for index, item in enumerate(items):
+        _send(build, item, data, index * 32 * size, f"i{8 * size}")
+    place, offset = address_operand(build, instruction.operands[0], space)
+    site = access_site(build, instruction)
+    helper = f"kw_st_{space}_{size}_{count}"
+    build.declare(helper, "void", "ptr, i32, i32, ptr, i64, ptr")
+    build.emit(
+        f"call void @{helper}(ptr %w, i32 {site}, i32 {build.effective_mask()}, ptr {place}, "
+        f"i64 {offset}, ptr {data})"
+    )
+
+
+def _send(build: Builder, operand: Operand, base: str, offset: int, kind: str) -> None:
+    place = base if offset == 0 else build.op(f"getelementptr i8, ptr {base}, i64 {offset}")
+    text = build.vector(operand, kind)
+    build.emit(f"store <32 x {kind}> {text}, ptr {place}, align 32")
+
+
+# Parameters ---------------------------------------------------------------------------------------------
+
+
+def _parameter_place(build: Builder, operand: Operand) -> tuple[str, int, int] | None:
+    """(LLVM pointer of a function's parameter block, its bytes, offset), or None for kernel parameters."""
+    if isinstance(operand, Address) and isinstance(operand.base, Symbol):
+        name = operand.base.name
+        if name in build.parameter_blocks:
+            pointer, size = build.parameter_blocks[name]
+            return pointer, size, operand.offset
+    return None
+
+
+def load_parameter(build: Builder, instruction: Instruction) -> None:
+    """A kernel's parameters are the same for all threads; a device function's are a block a lane."""
+    parts, (target, address) = instruction.parts, instruction.operands
+    name, count = parts[-1], vector_length(parts)
+    size = type_bytes(name)
+    targets = target.items if isinstance(target, Vector) else (target,)
+    place = _parameter_place(build, address)
+    if place is not None:
+        pointer, block, offset = place
+        out = build.buffer_wide("data")
+        build.declare("kw_parameter_read", "void", "ptr, i32, i32, i32, ptr")
+        for index, item in enumerate(targets):
+            build.emit(
+                f"call void @kw_parameter_read(ptr {pointer}, i32 {block}, i32 {offset + index * size}, "
+                f"i32 {size}, ptr {out})"
+            )
+            _receive(build, item, out, 0, name)
+        return
+    if not isinstance(address, Address):
+        raise build.unsupported(instruction.opcode)
+    if isinstance(address.base, Symbol):
+        offset = build.kernel_parameter(address.base.name) + address.offset
+        for index, item in enumerate(targets):
+            _kernel_parameter(build, item, offset + index * size, name)
+        return
+    _computed_parameter(build, instruction, address, targets)
+
+
+def _kernel_parameter(build: Builder, target: Operand, offset: int, name: str) -> None:
+    if not isinstance(target, Register):
+        return
+    kind = element_type(name)
+    place = build.op(f"getelementptr i8, ptr %parameters, i64 {offset}")
+    value = Value(build.op(f"load {kind}, ptr {place}, align 1"), kind, True)
+    own = build.width(target.name)
+    if BITS[own] > BITS[kind]:
+        value = build.convert("sext" if name[0] == "s" else "zext", value, own)
+    build.write(target, value)
+
+
+def _computed_parameter(
+    build: Builder, instruction: Instruction, address: Address, targets: tuple[Operand, ...]
+) -> None:
+    name = instruction.parts[-1]
+    size = type_bytes(name)
+    place, offset = address_operand(build, address, "p")
+    out = build.buffer_wide("data")
+    site = access_site(build, instruction)
+    helper = f"kw_ld_p_{size}_{len(targets)}"
+    build.declare(helper, "void", "ptr, i32, i32, ptr, i64, ptr")
+    build.emit(
+        f"call void @{helper}(ptr %w, i32 {site}, i32 {build.effective_mask()}, ptr {place}, "
+        f"i64 {int(offset) - PARAMETER_WINDOW}, ptr {out})"
+    )
+    for index, item in enumerate(targets):
+        _receive(build, item, out, index * 32 * size, name)
+
+
+def store_parameter(build: Builder, instruction: Instruction) -> None:
+    address, source = instruction.operands
+    place = _parameter_place(build, address)
+    if place is None or build.guard is not None:
+        raise build.unsupported(instruction.opcode)
+    pointer, block, offset = place
+    name = instruction.parts[-1]
+    size = type_bytes(name)
+    items = source.items if isinstance(source, Vector) else (source,)
+    data = build.buffer_wide("data")
+    build.declare("kw_parameter_write", "void", "ptr, i32, i32, i32, i32, ptr")
+    for index, item in enumerate(items):
+        _send(build, item, data, 0, f"i{8 * size}")
+        build.emit(
+            f"call void @kw_parameter_write(ptr {pointer}, i32 {block}, i32 {offset + index * size}, "
+            f"i32 {size}, i32 %M, ptr {data})"
+        )
+
+
+# Atomics ------------------------------------------------------------------------------------------------
+
+_OPERATIONS = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
+_NAMES = {
+    "add": {"u32", "s32", "u64", "s64", "f32", "f64", "f16", "bf16"},
+    "min": {"u32", "s32", "u64", "s64"},
+    "max": {"u32", "s32", "u64", "s64"},
+    "and": {"b32", "b64"},
+    "or": {"b32", "b64"},
+    "xor": {"b32", "b64"},
+    "exch": {"b32", "b64"},
+    "cas": {"b16", "b32", "b64"},
+    "inc": {"u32"},
+    "dec": {"u32"},
+}
+
+
+@handles("atom", "red")
+def atomic(build: Builder, instruction: Instruction) -> None:
+    parts, operands = instruction.parts, instruction.operands
+    operation = next((part for part in parts[1:] if part in _OPERATIONS), "")
+    name = parts[-1]
+    if name not in _NAMES.get(operation, ()) or vector_length(parts) > 1 or name in ("f16", "bf16"):
+        raise build.unsupported(instruction.opcode)
+    space = space_of(parts)
+    if space not in ("g", "s", "x"):
+        raise build.unsupported(instruction.opcode)
+    if parts[0] == "atom":
+        target, address, *values = operands
+    else:
+        target, (address, *values) = None, operands
+    kind = f"i{8 * type_bytes(name)}"
+    place, offset = address_operand(build, address, space)
+    site = access_site(build, instruction)
+    first = build.pass_vector("in0", build.operand(values[0], kind))
+    second = build.pass_vector("in1", build.operand(values[1], kind)) if len(values) > 1 else "null"
+    out = build.buffer_wide("data")
+    wanted = isinstance(target, Register)
+    helper = f"kw_atom_{space}_{operation}_{name}"
+    build.declare(helper, "void", "ptr, i32, i32, ptr, i64, ptr, ptr, ptr")
+    build.emit(
+        f"call void @{helper}(ptr %w, i32 {site}, i32 {build.effective_mask()}, ptr {place}, i64 {offset}, "
+        f"ptr {first}, ptr {second}, ptr {out if wanted else 'null'})"
+    )
+    if wanted:
+        value = Value(build.op(f"load <32 x {kind}>, ptr {out}, align 32"), kind)
+        build.write(target, value)
+
+
+@handles("isspacep")
+def is_space(build: Builder, instruction: Instruction) -> None:
+    from sandbox.emulator.lowering.abi import LOCAL_WINDOW, SHARED_WINDOW
+    from sandbox.emulator.lowering.arithmetic import combine, compare, integer
+
+    space = instruction.parts[1].partition("::")[0]
+    address = build.splat(build.operand(instruction.operands[1], "i64"))
+    bounds = {
+        "shared": (SHARED_WINDOW, LOCAL_WINDOW),
+        "local": (LOCAL_WINDOW, PARAMETER_WINDOW),
+        "param": (PARAMETER_WINDOW, 2 * PARAMETER_WINDOW - LOCAL_WINDOW),
+        "global": (2 * PARAMETER_WINDOW - LOCAL_WINDOW, 1 << 62),
+    }.get(space)
+    if bounds is None:
+        raise build.unsupported(instruction.opcode)
+    low = compare(build, "icmp uge", address, integer(build, bounds[0], "i64"))
+    high = compare(build, "icmp ult", address, integer(build, bounds[1], "i64"))
+    build.write(instruction.operands[0], combine(build, "and", low, high))
+
+
+@handles("prefetch", "prefetchu", "applypriority", "discard", "membar", "fence", "pmevent", "griddepcontrol")
+def no_effect(build: Builder, instruction: Instruction) -> None:
+    """Hints, and fences: every access here is done in order and seen by all at once."""
+    if instruction.parts[0] in ("discard", "griddepcontrol") or "proxy" in instruction.parts:
+        raise build.unsupported(instruction.opcode)
+
+

@@ -1,0 +1,213 @@
+"""Lowering of what lanes do together: shuffles, votes, matches, barriers; and of special registers."""
+
+from __future__ import annotations
+
+from sandbox.emulator.lowering import abi
+from sandbox.emulator.lowering.arithmetic import handles
+from sandbox.emulator.lowering.builder import Builder, Value, element_type
+from sandbox.ptx.model import Instruction, Operand, Pair
+
+_SHUFFLES = {"up": 0, "down": 1, "bfly": 2, "idx": 3}
+_WARP_WORDS = {
+    **{f"%ctaid.{axis}": abi.WARP_CTAID + 4 * i for i, axis in enumerate("xyz")},
+    **{f"%nctaid.{axis}": abi.WARP_NCTAID + 4 * i for i, axis in enumerate("xyz")},
+    **{f"%ntid.{axis}": abi.WARP_NTID + 4 * i for i, axis in enumerate("xyz")},
+    "%warpid": abi.WARP_WARPID,
+    "%nwarpid": abi.WARP_NWARPID,
+    "%total_smem_size": abi.WARP_SHARED_TOTAL,
+    "%dynamic_smem_size": abi.WARP_SHARED_DYNAMIC,
+}
+_CONSTANTS = {"%smid": 0, "%nsmid": 1, "%gridid": 1}
+_LANE_MASKS = {
+    "%lanemask_eq": lambda lane: 1 << lane,
+    "%lanemask_lt": lambda lane: (1 << lane) - 1,
+    "%lanemask_le": lambda lane: (2 << lane) - 1,
+    "%lanemask_gt": lambda lane: ~((2 << lane) - 1) & 0xFFFFFFFF,
+    "%lanemask_ge": lambda lane: ~((1 << lane) - 1) & 0xFFFFFFFF,
+}
+
+
+def special_register(build: Builder, name: str) -> Value | None:
+    """The value of `%tid.x` and its like; None when the name is no special register."""
+    if not name.startswith("%"):
+        return None
+    if name in _WARP_WORDS:
+        place = build.op(f"getelementptr i8, ptr %w, i64 {_WARP_WORDS[name]}")
+        return Value(build.op(f"load i32, ptr {place}"), "i32", True)
+    if name.startswith("%tid."):
+        place = build.op(f"getelementptr i8, ptr %w, i64 {abi.WARP_TID + 128 * 'xyz'.index(name[-1])}")
+        return Value(build.op(f"load <32 x i32>, ptr {place}, align 64"), "i32")
+    if name in _CONSTANTS:
+        return Value(str(_CONSTANTS[name]), "i32", True)
+    if name == "%laneid":
+        return Value(_lanes(range(32)), "i32")
+    if name in _LANE_MASKS:
+        return Value(_lanes(_LANE_MASKS[name](lane) for lane in range(32)), "i32")
+    if name in ("%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo"):
+        build.declare("kw_clock", "i64", "")
+        value = Value(build.op("call i64 @kw_clock()"), "i64", True)
+        return value if name.endswith(("64", "timer")) else build.convert("trunc", value, "i32")
+    raise build.unsupported(f"special register {name}")
+
+
+def _lanes(values: object) -> str:
+    signed = (value - (1 << 32) if value >> 31 else value for value in values)  # type: ignore[attr-defined]
+    return "<" + ", ".join(f"i32 {value}" for value in signed) + ">"
+
+
+def _members(build: Builder, operand: Operand) -> str:
+    """The member mask of a collective: a scalar i32, or of the first running lane where lanes computed it."""
+    value = build.operand(operand, "i32")
+    if value.scalar:
+        return value.text
+    place = build.pass_vector("in2", value)
+    build.declare("kw_first_lane", "i32", "i32, ptr")
+    return build.op(f"call i32 @kw_first_lane(i32 %M, ptr {place})")
+
+
+@handles("shfl")
+def shuffle(build: Builder, instruction: Instruction) -> None:
+    """shfl{.sync}.mode.b32 d[|p], a, b, c[, members]"""
+    parts, operands = instruction.parts, instruction.operands
+    synced = "sync" in parts
+    mode = _SHUFFLES[parts[2] if synced else parts[1]]
+    value = build.pass_vector("in0", build.operand(operands[1], "i32"))
+    lanes = build.pass_vector("in1", build.operand(operands[2], "i32"))
+    clamp = build.pass_vector("in3", build.operand(operands[3], "i32"))
+    members = _members(build, operands[4]) if synced else "%M"
+    out = build.buffer("out0")
+    build.declare("kw_shfl", "i32", "ptr, i32, i32, i32, ptr, ptr, ptr, ptr")
+    valid = build.op(
+        f"call i32 @kw_shfl(ptr %w, i32 {mode}, i32 {members}, i32 {build.effective_mask()}, ptr {value}, "
+        f"ptr {lanes}, ptr {clamp}, ptr {out})"
+    )
+    target = operands[0]
+    result = Value(build.op(f"load <32 x i32>, ptr {out}, align 64"), "i32")
+    if isinstance(target, Pair):
+        build.write(target.first, result)
+        build.write(target.second, Value(valid, "mask", True))
+    else:
+        build.write(target, result)
+
+
+@handles("vote")
+def vote(build: Builder, instruction: Instruction) -> None:
+    parts, operands = instruction.parts, instruction.operands
+    synced = "sync" in parts
+    mode = parts[2] if synced else parts[1]
+    predicate = build.as_mask(build.operand(operands[1], "i1"))
+    members = _members(build, operands[2]) if synced else "%M"
+    active = build.effective_mask()
+    build.declare("kw_members", "i32", "ptr, i32, i32")
+    taking = build.op(f"call i32 @kw_members(ptr %w, i32 {members}, i32 {active})")
+    votes = build.op(f"and i32 {predicate}, {taking}")
+    if mode == "ballot":
+        build.write(operands[0], Value(votes, "i32", True))
+        return
+    if mode == "any":
+        yes = build.op(f"icmp ne i32 {votes}, 0")
+    elif mode == "all":
+        yes = build.op(f"icmp eq i32 {votes}, {taking}")
+    else:  # uni
+        none = build.op(f"icmp eq i32 {votes}, 0")
+        every = build.op(f"icmp eq i32 {votes}, {taking}")
+        yes = build.op(f"or i1 {none}, {every}")
+    build.write(operands[0], Value(build.op(f"sext i1 {yes} to i32"), "mask", True))
+
+
+@handles("activemask")
+def active_mask(build: Builder, instruction: Instruction) -> None:
+    build.write(instruction.operands[0], Value("%M", "i32", True))
+
+
+@handles("match")
+def match(build: Builder, instruction: Instruction) -> None:
+    parts, operands = instruction.parts, instruction.operands
+    kind = element_type(parts[-1])
+    value = build.pass_vector("in0", build.operand(operands[1], kind))
+    members = _members(build, operands[2])
+    out = build.buffer("out0")
+    name = f"kw_match_{parts[1]}_{kind}"
+    build.declare(name, "i32", "ptr, i32, i32, ptr, ptr")
+    same = build.op(
+        f"call i32 @{name}(ptr %w, i32 {members}, i32 {build.effective_mask()}, ptr {value}, ptr {out})"
+    )
+    target = operands[0]
+    result = Value(build.op(f"load <32 x i32>, ptr {out}, align 64"), "i32")
+    if isinstance(target, Pair):
+        build.write(target.first, result)
+        build.write(target.second, Value(same, "mask", True))
+    else:
+        build.write(target, result)
+
+
+@handles("redux")
+def reduce(build: Builder, instruction: Instruction) -> None:
+    """redux.sync.op.type d, a, members"""
+    parts, operands = instruction.parts, instruction.operands
+    if parts[-1] not in ("s32", "u32", "b32"):
+        raise build.unsupported(instruction.opcode)
+    value = build.pass_vector("in0", build.operand(operands[1], "i32"))
+    members = _members(build, operands[2])
+    name = f"kw_redux_{parts[2]}_{parts[3]}"
+    build.declare(name, "i32", "ptr, i32, i32, ptr")
+    result = build.op(
+        f"call i32 @{name}(ptr %w, i32 {members}, i32 {build.effective_mask()}, ptr {value})"
+    )
+    build.write(operands[0], Value(result, "i32", True))
+
+
+@handles("bar", "barrier")
+def barrier(build: Builder, instruction: Instruction) -> None:
+    """Block-wide ones come first in their basic block, and all live lanes of the warp are there (control.py)."""
+    parts, operands = instruction.parts, instruction.operands
+    if "cluster" in parts:
+        raise build.unsupported(instruction.opcode)
+    if "warp" in parts:
+        members = _members(build, operands[0])
+        build.declare("kw_syncwarp", "void", "ptr, i32, i32")
+        build.emit(f"call void @kw_syncwarp(ptr %w, i32 {members}, i32 {build.effective_mask()})")
+        return
+    if build.guard is not None or ("sync" not in parts and "arrive" not in parts and "red" not in parts):
+        raise build.unsupported(f"{instruction.opcode} under a predicate" if build.guard else instruction.opcode)
+    site = build.context.site(abi.SITE_BARRIER, build.line)
+    reduction = "red" in parts
+    rest = list(operands[1 if reduction else 0 :])
+    predicate = rest.pop() if reduction else None
+    number = _scalar(build, rest[0])
+    threads = _scalar(build, rest[1]) if len(rest) > 1 else "0"
+    if "arrive" in parts:
+        build.declare("kw_barrier_arrive", "void", "ptr, i32, i32, i32")
+        build.emit(f"call void @kw_barrier_arrive(ptr %w, i32 {site}, i32 {number}, i32 {threads})")
+        return
+    if not reduction:
+        build.declare("kw_barrier", "void", "ptr, i32, i32, i32")
+        build.emit(f"call void @kw_barrier(ptr %w, i32 {site}, i32 {number}, i32 {threads})")
+        return
+    mode = {"popc": 0, "and": 1, "or": 2}[next(part for part in parts if part in ("popc", "and", "or"))]
+    votes = build.as_mask(build.operand(predicate, "i1"))
+    build.declare("kw_barrier_reduce", "i32", "ptr, i32, i32, i32, i32, i32")
+    result = build.op(
+        f"call i32 @kw_barrier_reduce(ptr %w, i32 {site}, i32 {number}, i32 {threads}, i32 {mode}, i32 {votes})"
+    )
+    if mode == 0:
+        build.write(operands[0], Value(result, "i32", True))
+    else:
+        build.write(operands[0], Value(result, "mask", True))
+
+
+def _scalar(build: Builder, operand: Operand) -> str:
+    value = build.operand(operand, "i32")
+    if value.scalar:
+        return value.text
+    place = build.pass_vector("in2", value)
+    build.declare("kw_first_lane", "i32", "i32, ptr")
+    return build.op(f"call i32 @kw_first_lane(i32 %M, ptr {place})")
+
+
+@handles("nanosleep")
+def sleep(build: Builder, instruction: Instruction) -> None:
+    build.declare("kw_yield", "void", "ptr")
+    build.emit("call void @kw_yield(ptr %w)")
+
+
