@@ -36,7 +36,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def nvcc() -> None:
     try:
-        toolchain.find_nvcc()
+        toolchain.find_toolkit()
     except ToolchainMissing as error:
         missing("nvcc", str(error))
 
