@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 
@@ -27,7 +27,7 @@ def cache(kind: str) -> Path:
     return folder
 
 
-@contextmanager
+@contextlib.contextmanager
 def scratch(purpose: str) -> Iterator[Path]:
     """A fresh folder for one jail, gone afterwards.
 
@@ -42,3 +42,30 @@ def scratch(purpose: str) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(parent, ignore_errors=True)
+
+
+def store(entry: Path, fill: Callable[[Path], None], *, keep: int = 1000) -> Path:
+    """Makes the cache folder `entry` with what `fill` puts into it, whole or not at all; returns it.
+
+    Somebody else may be first: then theirs stays. The oldest entries beyond `keep` are dropped.
+    """
+    making = Path(tempfile.mkdtemp(prefix=".making-", dir=entry.parent))
+    try:
+        fill(making)
+        making.chmod(0o755)
+        with contextlib.suppress(OSError):
+            making.rename(entry)
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+    entries = [path for path in entry.parent.iterdir() if not path.name.startswith(".")]
+    if len(entries) > keep:
+        for old in sorted(entries, key=_age)[: len(entries) - keep]:
+            shutil.rmtree(old, ignore_errors=True)
+    return entry
+
+
+def _age(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
