@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +117,7 @@ WORKER_IN_PROCESS = not BROKER_URL
 #: How many runs at once in one worker.
 WORKER_CONCURRENCY = int(os.environ.get("KERNELWRIGHT_WORKERS", "2"))
 
-CELERY_BROKER_URL = BROKER_URL or "memory://"
+CELERY_BROKER_URL = BROKER_URL or "memory://localhost"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
     {"visibility_timeout": 3600} if BROKER_URL else {"polling_interval": 0.02}
@@ -175,11 +176,16 @@ CONTENT_SECURITY_POLICY = {
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [PACKAGE / "static"]
-STATIC_ROOT = environment.url("KERNELWRIGHT_STATIC_ROOT") or str(PACKAGE / "staticfiles")
+# Only for `collectstatic`, where another server hands out the files; ours finds them where they are.
+STATIC_ROOT = environment.url("KERNELWRIGHT_STATIC_ROOT") or None
 WHITENOISE_USE_FINDERS = True
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 # Read at every request only where someone rebuilds the page while the server runs.
 WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/ide/assets/.+[-.][0-9A-Za-z_-]{8}\.[a-z0-9]+$"
+
+# WhiteNoise hands out files by blocking iterators. Under ASGI Django reads those in a thread, and warns.
+warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
 
 # --- API ----------------------------------------------------------------------------------------------------
 
@@ -230,10 +236,12 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {"request_id": {"()": "webapp.common.requests.RequestIdFilter"}},
-    "formatters": {"plain": {"format": "{asctime} {levelname} {name} [{request_id}] {message}", "style": "{"}},
+    "formatters": {
+        "plain": {"format": "{asctime} {levelname} {name} [{request_id}] {message}", "style": "{"}
+    },
     "handlers": {
         "console": {"class": "logging.StreamHandler", "formatter": "plain", "filters": ["request_id"]},
     },
     "root": {"handlers": ["console"], "level": os.environ.get("KERNELWRIGHT_LOG_LEVEL", "WARNING").upper()},
-    "loggers": {"django": {"level": "WARNING"}, "webapp": {"level": "INFO"}},
+    "loggers": {"django.request": {"level": "ERROR"}, "webapp": {"level": "INFO"}},
 }

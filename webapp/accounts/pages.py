@@ -42,7 +42,9 @@ def enter(request: HttpRequest, token: str) -> HttpResponse:
     if user is None:
         if request.user.is_authenticated:
             return redirect("ide")
-        message = "This link was used already or is too old. `kernelwright serve` prints a new one at every start."
+        message = (
+            "This link was used already or is too old. `kernelwright serve` prints a new one when it starts."
+        )
         return render(request, "message.html", {"title": "Link not valid", "message": message}, status=410)
     login(request, user, backend="django.contrib.auth.backends.ModelBackend")
     return redirect("ide")

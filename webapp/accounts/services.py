@@ -12,12 +12,14 @@ from django.utils import timezone
 from webapp.accounts.models import SignInLink, User
 
 OWNER = "owner"
-LINK_LIFETIME = timedelta(minutes=15)
+LINK_LIFETIME = timedelta(hours=1)
 
 
 def owner_ensure() -> User:
-    """The local owner, made at the first start. Has no password until one is set (`manage.py changepassword owner`)."""
-    owner, created = User.objects.get_or_create(username=OWNER, defaults={"is_staff": True, "is_superuser": True})
+    """The local owner, made at the first start; without a password until `manage.py changepassword owner`."""
+    owner, created = User.objects.get_or_create(
+        username=OWNER, defaults={"is_staff": True, "is_superuser": True}
+    )
     if created:
         owner.set_unusable_password()
         owner.save(update_fields=["password"])

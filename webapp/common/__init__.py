@@ -1,1 +1,1 @@
-"""What every part of the web application uses: request ids, problem documents, bodies, origins, plain pages."""
+"""What every part of the web application uses: request ids, problems, bodies, origins, plain pages."""

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import JSONRenderer
 
-from webapp.common.problems import ProblemError
+from webapp.common.errors import ProblemError
 from webapp.live.resources import FieldProblem
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -22,7 +22,9 @@ class JsonParser(BaseParser):
 
     media_type = "application/json"
 
-    def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
+    def parse(
+        self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> Any:
         limit = settings.API_BODY_BYTES_MAX
         body = stream.read(limit + 1)
         if len(body) > limit:
@@ -30,10 +32,12 @@ class JsonParser(BaseParser):
         try:
             return json.loads(body.decode("utf-8"))
         except UnicodeDecodeError as error:
-            raise ProblemError(400, "not-text", f"The request is not UTF-8: byte {error.start} cannot be read.") from None
+            raise ProblemError(400, "not-text", f"The request is not UTF-8 at byte {error.start}.") from None
         except json.JSONDecodeError as error:
             raise ProblemError(
-                400, "not-json", f"The request is not JSON: {error.msg} in line {error.lineno}, column {error.colno}."
+                400,
+                "not-json",
+                f"The request is not JSON: {error.msg} in line {error.lineno}, column {error.colno}.",
             ) from None
         except RecursionError:
             raise ProblemError(400, "not-json", "The request's JSON is nested too deeply.") from None
@@ -43,7 +47,10 @@ class JsonRenderer(JSONRenderer):
     """Renders pydantic models by their own rules (numbers that are not finite become strings)."""
 
     def render(
-        self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
     ) -> bytes:
         if isinstance(data, BaseModel):
             return data.model_dump_json().encode()

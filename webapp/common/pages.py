@@ -5,8 +5,9 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from webapp.common.problems import ProblemError, problem_response
 from webapp.common.bodies import JsonRenderer
+from webapp.common.errors import ProblemError
+from webapp.common.problems import problem_response
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
@@ -24,15 +25,20 @@ def permission_denied(request: HttpRequest, exception: Exception | None = None) 
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    return _page(request, 403, "Not allowed", "This form was not sent from this site's own page. Load the page again.")
-
+    return _page(
+        request, 403, "Not allowed", "This form did not come from this site's own page. Load it again."
+    )
 
 
 def _page(request: HttpRequest, status: int, title: str, message: str) -> HttpResponse:
     if request.path.startswith("/api/"):
-        response = problem_response(ProblemError(status, title.lower().replace(" ", "-"), message), request.path)
+        response = problem_response(
+            ProblemError(status, title.lower().replace(" ", "-"), message), request.path
+        )
         response.accepted_renderer = JsonRenderer()
         response.accepted_media_type = "application/problem+json"
         response.renderer_context = {}
         return response.render()
-    return render(request, "message.html", {"title": title, "message": message, "status": status}, status=status)
+    return render(
+        request, "message.html", {"title": title, "message": message, "status": status}, status=status
+    )

@@ -12,8 +12,9 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from webapp.common.errors import ProblemError
 from webapp.common.requests import current_request_id
-from webapp.live.resources import FieldProblem, ProblemDocument
+from webapp.live.resources import ProblemDocument
 
 logger = logging.getLogger(__name__)
 
@@ -30,26 +31,6 @@ _TITLES = {
     500: "Internal error",
     503: "Not available",
 }
-
-
-class ProblemError(Exception):
-    """Raised anywhere below an API view: becomes the response."""
-
-    def __init__(
-        self,
-        status: int,
-        slug: str,
-        detail: str,
-        *,
-        errors: list[FieldProblem] | None = None,
-        headers: dict[str, str] | None = None,
-    ) -> None:
-        super().__init__(detail)
-        self.status = status
-        self.slug = slug
-        self.detail = detail
-        self.errors = errors or []
-        self.headers = headers or {}
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
@@ -87,6 +68,8 @@ def _as_problem(error: Exception) -> ProblemError:
             return ProblemError(403, "not-allowed", str(error) or "You may not do this.")
         case DjangoValidationError():
             return ProblemError(400, "invalid", "; ".join(error.messages))
+        case exceptions.NotAuthenticated():
+            return ProblemError(401, "not-signed-in", "Sign in first.", headers=_headers(error))
         case exceptions.APIException():
             slug = str(error.default_code).replace("_", "-")
             return ProblemError(error.status_code, slug, _sentence(error.detail), headers=_headers(error))

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from webapp.common.problems import ProblemError
+from webapp.common.errors import ProblemError
 from webapp.gallery import selectors
 from webapp.live.resources import ExampleItem, ProblemDocument, Recording
 

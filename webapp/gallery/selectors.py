@@ -32,7 +32,7 @@ _LANGUAGES: dict[str, tuple[Language, str]] = {".c": ("c", "C"), ".py": ("pytorc
 
 @cache
 def gallery(folder: Path = EXAMPLES) -> tuple[ExampleItem, ...]:
-    """Recordings first, then the examples in the order of the index. Read once: they change only with a release."""
+    """Recordings, then the examples in the order of the index. Read once: they change with a release."""
     recordings = [_recording_item(path) for path in sorted((folder / "recordings").glob("*.jsonl"))]
     index = folder / "index.toml"
     entries = tomllib.loads(index.read_text(encoding="utf-8")).get("example", []) if index.is_file() else []

@@ -1,8 +1,11 @@
 """The frames of the websockets `/ws/runs/{id}` and `/ws/runs`, both ways.
 
-`/ws/runs/{id}`: the client says hello with the last number it has; the server answers with everything after it,
-in order, then `live`; after that, events as they are stored, `live` again when caught up. Close codes: 4400 not
-understood, 4401 not signed in, 4403 wrong origin, 4404 no such run.
+`/ws/runs/{id}`: the client says hello with the last number it has; the server answers with everything after
+it, in order, then `live`; after that, events as they are stored, `live` again when caught up.
+`/ws/runs`: no hello; a `run` frame whenever one of the user's runs is new or has changed.
+
+Close codes: 4400 not understood, 4401 not signed in, 4404 no such run (deleted, or another's). A handshake
+from a foreign origin is refused.
 """
 
 from __future__ import annotations

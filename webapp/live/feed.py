@@ -1,7 +1,7 @@
 """Takes events from a blocking iterator at the pace they come, with something to do in between.
 
-The iterator runs in a thread of its own, so that the taker can look at clocks and flags while nothing happens;
-chunks of a log that come close together become one event.
+The iterator runs in a thread of its own, so that the taker can look at clocks and flags while nothing
+happens; chunks of a log that come close together become one event.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 
 from agent.events import Event, Log
 
+Source = Callable[[], Iterator[Event]]
+
 COALESCE_SECONDS = 0.08
 LOG_CHUNK_CHARACTERS = 16_000
 _BACKLOG = 1000  # events a slow database may lag behind before the iterator has to wait
@@ -23,10 +25,11 @@ class _End:
         self.error = error
 
 
-def feed(source: Callable[[], Iterator[Event]], *, tick: float) -> Iterator[Event | None]:
-    """The events of `source()`, in order; None whenever `tick` seconds bring nothing. Raises what the iterator raises.
+def feed(source: Source, *, tick: float) -> Iterator[Event | None]:
+    """The events of `source()`, in order; None whenever `tick` seconds bring nothing.
 
-    Closing this before the end leaves the iterator's thread behind: cancel what it does first.
+    Raises what the iterator raises. Closing this before the end leaves the iterator's thread behind: cancel
+    what it does first.
     """
     arrived: queue.Queue[Event | _End] = queue.Queue(_BACKLOG)
     stopped = threading.Event()
@@ -86,7 +89,9 @@ def _joins(held: Log, chunk: Log) -> bool:
     return same and len(held.text) + len(chunk.text) <= LOG_CHUNK_CHARACTERS
 
 
-def _pump(source: Callable[[], Iterator[Event]], arrived: queue.Queue[Event | _End], stopped: threading.Event) -> None:
+def _pump(
+    source: Callable[[], Iterator[Event]], arrived: queue.Queue[Event | _End], stopped: threading.Event
+) -> None:
     error: BaseException | None = None
     try:
         for event in source():

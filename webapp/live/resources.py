@@ -1,6 +1,7 @@
 """What REST answers and accepts, as frozen data in the contract's names.
 
-One definition serves the responses, the OpenAPI document and the generated TypeScript. Times are ISO 8601 in UTC.
+One definition serves the responses, the OpenAPI document and the generated TypeScript.
+Times are ISO 8601 in UTC.
 """
 
 from __future__ import annotations

@@ -18,7 +18,18 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
 
 @admin.register(AgentRun)
 class AgentRunAdmin(ReadOnly):
-    list_display = ("id", "title", "owner", "state", "reason", "verdict", "score", "turn_count", "created_at", "worker")
+    list_display = (
+        "id",
+        "title",
+        "owner",
+        "state",
+        "reason",
+        "verdict",
+        "score",
+        "turn_count",
+        "created_at",
+        "worker",
+    )
     list_filter = ("state", "language", "policy", "backend_used", "target")
     list_select_related = ("owner",)
     search_fields = ("id", "task_name", "filename", "owner__username")

@@ -14,8 +14,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from webapp.common.errors import ProblemError
 from webapp.common.pagination import NewestFirst
-from webapp.common.problems import ProblemError
 from webapp.live.resources import EventPage, ProblemDocument, RunCreate, RunDetail, RunPage
 from webapp.runs import selectors, serializers, services
 
@@ -54,7 +54,7 @@ class RunsApi(APIView):
                 "Idempotency-Key",
                 str,
                 OpenApiParameter.HEADER,
-                description="Chosen by the client; the same key with the same body gives the same run again (24 hours)",
+                description="Chosen by the client; the same key and body give the same run again (24 hours)",
             )
         ],
         request=RunCreate,
@@ -106,7 +106,9 @@ class RunEventsApi(APIView):
 
 
 class RunCancelApi(APIView):
-    @extend_schema(operation_id="runs_cancel", tags=TAGS, request=None, responses={200: RunDetail, **NOT_FOUND})
+    @extend_schema(
+        operation_id="runs_cancel", tags=TAGS, request=None, responses={200: RunDetail, **NOT_FOUND}
+    )
     def post(self, request: Request, run_id: UUID) -> Response:
         """Stops a run with all its processes. Does nothing to a run that has ended."""
         run = services.agent_run_cancel(run=selectors.run_visible_to(request.user, run_id))

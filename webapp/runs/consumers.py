@@ -1,4 +1,4 @@
-"""The websockets: replay from a number, then live. The database is the truth, the channel layer only a doorbell."""
+"""The websockets: replay from a number, then live. The database is the truth, the layer a doorbell."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class _Close(Exception):
 
 
 class Live(AsyncWebsocketConsumer):
-    """What both websockets share: who may listen, the doorbell, pings, and one task that does all the sending."""
+    """What both websockets share: who may listen, the doorbell, pings, one task that does the sending."""
 
     group: str = ""
 
@@ -107,7 +107,9 @@ class Live(AsyncWebsocketConsumer):
         """Sends what there is to send."""
         raise NotImplementedError
 
-    async def send_frame(self, frame: PingFrame | PongFrame | LiveFrame | ResetFrame | DeltaFrame | RunFrame) -> None:
+    async def send_frame(
+        self, frame: PingFrame | PongFrame | LiveFrame | ResetFrame | DeltaFrame | RunFrame
+    ) -> None:
         await self.send(frame.model_dump_json())
 
     async def _run(self) -> None:
@@ -221,7 +223,9 @@ class RunsConsumer(Live):
 
     def _changed(self) -> list[tuple[AgentRun, RunFrame]]:
         recent = runs_visible_to(self.scope["user"]).filter(changed_at__gt=self.seen - OVERLAP)
-        runs = [run for run in recent.order_by("changed_at")[:BATCH] if self.told.get(run.pk) != run.changed_at]
+        runs = [
+            run for run in recent.order_by("changed_at")[:BATCH] if self.told.get(run.pk) != run.changed_at
+        ]
         if runs:
             self.seen = max(self.seen, runs[-1].changed_at)
         return [(run, RunFrame(run=summary)) for run, summary in zip(runs, run_summaries(runs), strict=True)]

@@ -15,7 +15,7 @@ from sandbox.targets import TARGETS
 from sandbox.tasks.base import Inputs, Language
 from sandbox.types import Problem
 from webapp.common.bodies import parsed
-from webapp.common.problems import ProblemError
+from webapp.common.errors import ProblemError
 from webapp.live.resources import (
     EventPage,
     FieldProblem,
@@ -84,7 +84,9 @@ def _check_text(field: str, text: str) -> None:
 
 
 def _wrong(field: str, message: str, *, slug: str = "invalid", status: int = 400) -> ProblemError:
-    return ProblemError(status, slug, f"{field}: {message}", errors=[FieldProblem(field=field, message=message)])
+    return ProblemError(
+        status, slug, f"{field}: {message}", errors=[FieldProblem(field=field, message=message)]
+    )
 
 
 def run_summaries(runs: Sequence[AgentRun]) -> list[RunSummary]:

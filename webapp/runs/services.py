@@ -1,4 +1,4 @@
-"""Writes of runs: asked for, worked on, cancelled, told event by event. Only here are events stored and published."""
+"""Writes of runs: asked for, stopped, worked on, told event by event. Only here are events stored."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agent.events import TRANSIENT, EndReason, Event, RunEnded, RunStarted, Text
 from sandbox.cancellation import Cancellation
 from sandbox.types import Problem
 from webapp.accounts.models import User
-from webapp.common.problems import ProblemError
+from webapp.common.errors import ProblemError
 from webapp.live import publish
 from webapp.live.feed import feed
 from webapp.live.resources import RunCreate
@@ -38,7 +38,7 @@ State = AgentRun.State
 TICK_SECONDS = 0.25
 #: How long a run may take to end after its process was told to stop.
 STOP_SECONDS = 4.0
-INTERRUPTED = "The server stopped while this run was going on. What was done is kept; the run can be started again."
+INTERRUPTED = "The server stopped during this run. What was done is kept; the run can be started again."
 IDEMPOTENCY_LIFETIME = timedelta(hours=24)
 
 _STATE_AFTER: dict[EndReason, AgentRun.State] = {
@@ -159,7 +159,9 @@ def _enqueue(run: AgentRun) -> None:
             run=run,
             reason="internal_error",
             message="The task queue cannot be reached, so the run was not started.",
-            problem=Problem(kind="queue_unavailable", message="the task queue cannot be reached", hint="start it again"),
+            problem=Problem(
+                kind="queue_unavailable", message="the task queue cannot be reached", hint="start it again"
+            ),
         )
         run.refresh_from_db()
 
@@ -186,7 +188,7 @@ def agent_run_delete(*, run: AgentRun) -> None:
     with transaction.atomic():
         locked = AgentRun.objects.select_for_update().get(pk=run.pk)
         if not locked.has_ended:
-            raise ProblemError(409, "run-not-ended", "Only a run that has ended can be deleted. Stop it first.")
+            raise ProblemError(409, "run-not-ended", "Only an ended run can be deleted. Stop it first.")
         transaction.on_commit(partial(publish.run_deleted, locked.pk))
         locked.delete()
 
@@ -214,7 +216,7 @@ def agent_run_end(*, run: AgentRun, reason: EndReason, message: str, problem: Pr
 
 
 def agent_run_claim(*, run_id: UUID) -> AgentRun | None:
-    """The run, now this process's to work on; None when it is not waiting (cancelled, deleted, claimed before)."""
+    """The run, now this process's to work on; None when it is not waiting (cancelled, claimed before)."""
     now = timezone.now()
     claimed = AgentRun.objects.filter(pk=run_id, state=State.QUEUED).update(
         state=State.RUNNING, started_at=now, heartbeat_at=now, changed_at=now, worker=worker_name()
@@ -338,6 +340,7 @@ def run_event_append(*, run: AgentRun, event: Event) -> RunEvent:
     if event.type in TRANSIENT:
         raise ValueError(f"{event.type} is never stored")
     now = timezone.now()
+    payload = plain(event.model_dump(mode="json"))
     with transaction.atomic():
         # The row lock (SQLite: the database's write lock) is what makes the numbers unique and without gaps.
         locked = AgentRun.objects.select_for_update().defer(*_LARGE).filter(pk=run.pk).first()
@@ -345,7 +348,11 @@ def run_event_append(*, run: AgentRun, event: Event) -> RunEvent:
             raise RunHasEnded
         locked.last_seq += 1
         record = RunEvent.objects.create(
-            run=locked, seq=locked.last_seq, at=now, type=event.type, payload=plain(event.model_dump(mode="json"))
+            run=locked,
+            seq=locked.last_seq,
+            at=now,
+            type=event.type,
+            payload=payload,
         )
         _apply(locked, event)
         locked.save(update_fields=_CHANGED_BY_EVENTS)
@@ -377,7 +384,7 @@ def _apply(run: AgentRun, event: Event) -> None:
 
 
 def plain(value: Any) -> Any:
-    """JSON data that every database takes: no NUL, no half surrogate pairs, no numbers that are not finite."""
+    """JSON data that every database takes: no NUL, no half surrogate pairs, only finite numbers."""
     match value:
         case str():
             return value.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,25 @@
+"""The one error that becomes a response."""
+
+from __future__ import annotations
+
+from webapp.live.resources import FieldProblem
+
+
+class ProblemError(Exception):
+    """Raised anywhere below an API view: becomes the response."""
+
+    def __init__(
+        self,
+        status: int,
+        slug: str,
+        detail: str,
+        *,
+        errors: list[FieldProblem] | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.slug = slug
+        self.detail = detail
+        self.errors = errors or []
+        self.headers = headers or {}

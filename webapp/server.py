@@ -1,0 +1,171 @@
+"""One process that is the whole product: what must be there before it starts, and how it starts and stops."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+import django
+import uvicorn
+
+django.setup()
+
+import redis  # noqa: E402
+from celery.worker import WorkController  # noqa: E402
+from celery.worker import state as celery_state  # noqa: E402
+from django.conf import settings  # noqa: E402
+from django.core.management import call_command  # noqa: E402
+from django.db import DatabaseError, connection, connections  # noqa: E402
+
+from webapp.accounts.services import owner_ensure, sign_in_link_create  # noqa: E402
+from webapp.asgi import application  # noqa: E402
+from webapp.celery import app as celery_app  # noqa: E402
+from webapp.live.worker import stopping  # noqa: E402
+from webapp.runs import services  # noqa: E402
+from webapp.runs.tasks import upkeep_start  # noqa: E402
+
+Say = Callable[[str], None]
+
+#: How long open requests and websockets may take to end.
+CLOSE_SECONDS = 2
+FRAME_BYTES_MAX = 64 * 1024
+
+
+class Unprepared(Exception):
+    """Something that the server needs is not there. The message says what, and what to do."""
+
+
+def prepare(say: Say) -> None:
+    """Database there and migrated, broker and channel layer there, lost runs marked. Raises Unprepared."""
+    database = settings.DATABASES["default"]
+    name = (
+        f"SQLite, {database['NAME']}" if connection.vendor == "sqlite" else f"PostgreSQL, {database['HOST']}"
+    )
+    try:
+        connection.ensure_connection()
+    except DatabaseError as error:
+        reason = str(error).strip().splitlines()[0]
+        raise Unprepared(
+            f"the database ({name}) cannot be reached: {reason}. See KERNELWRIGHT_DATABASE_URL"
+        ) from None
+    say(f"database: {name}")
+    call_command("migrate", verbosity=0, interactive=False)
+    if settings.CHANNEL_URL:
+        _check_redis("KERNELWRIGHT_CHANNEL_URL", settings.CHANNEL_URL)
+    if settings.BROKER_URL:
+        _check_broker()
+        say("tasks: sent to the broker; start a worker with: celery -A webapp worker")
+    else:
+        say(f"tasks: in this process, {settings.WORKER_CONCURRENCY} at once")
+    if lost := services.agent_runs_reconcile():
+        say(f"{lost} unfinished run{'s' if lost > 1 else ''} of a server that is gone marked as interrupted")
+
+
+def run(listener: socket.socket, *, address: str, say: Say, began: float) -> int:
+    """Serves until told to stop. The exit code."""
+    worker = InProcessWorker() if settings.WORKER_IN_PROCESS else None
+    if worker is not None:
+        worker.start()
+    services.agent_runs_requeue()
+    token = sign_in_link_create(user=owner_ensure())
+    connections.close_all()
+    server = Server(
+        uvicorn.Config(
+            application,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=CLOSE_SECONDS,
+            ws_max_size=FRAME_BYTES_MAX,
+            server_header=False,
+        ),
+        say,
+    )
+    print(f"Kernelwright {settings.VERSION} is ready after {time.monotonic() - began:.1f} s: {address}")
+    print(f"Sign in with this link, once, within an hour: {address}/enter/{token}", flush=True)
+    asyncio.run(server.serve(sockets=[listener]))
+    stopping.set()
+    if worker is not None and not worker.stop():
+        # A thread that does not come to its end would keep the process; its run is marked already.
+        sys.stdout.flush()
+        os._exit(0)
+    return 0
+
+
+class Server(uvicorn.Server):
+    """Uvicorn that stops the runs too: at the first signal all ends orderly, at the second at once."""
+
+    def __init__(self, config: uvicorn.Config, say: Say) -> None:
+        super().__init__(config)
+        self.say = say
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self.handle_exit)
+        try:
+            yield
+        finally:
+            # The second signal must still force an end while the worker stops.
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, _end_now)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.should_exit:
+            _end_now(sig, frame)
+        self.say("stopping; once more ends it at once")
+        stopping.set()
+        self.should_exit = True
+
+
+class InProcessWorker:
+    """A Celery worker in threads of this process, on a queue in this process."""
+
+    def __init__(self) -> None:
+        self._worker: Any = WorkController(
+            app=celery_app,
+            pool_cls="threads",
+            concurrency=settings.WORKER_CONCURRENCY,
+            without_heartbeat=True,
+            without_mingle=True,
+            without_gossip=True,
+        )
+        self._thread = threading.Thread(target=self._worker.start, name="worker", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+        upkeep_start()
+
+    def stop(self) -> bool:
+        """False when something did not come to its end in time."""
+        celery_state.should_stop = 0
+        self._thread.join(services.STOP_SECONDS + 2)
+        return not self._thread.is_alive()
+
+
+def _end_now(sig: int, frame: FrameType | None) -> None:
+    os._exit(128 + sig)
+
+
+def _check_redis(name: str, address: str) -> None:
+    try:
+        redis.Redis.from_url(address, socket_connect_timeout=3, socket_timeout=3).ping()
+    except (redis.RedisError, ValueError, OSError) as error:
+        raise Unprepared(f"Redis cannot be reached: {error}. See {name}") from None
+
+
+def _check_broker() -> None:
+    try:
+        with celery_app.connection_for_write() as broker:
+            broker.ensure_connection(max_retries=1, timeout=3)
+    except Exception as error:
+        raise Unprepared(f"the broker cannot be reached: {error}. See KERNELWRIGHT_BROKER_URL") from None
