@@ -58,6 +58,13 @@ TARGETS = {
             version_script="cudart.map",
             links=("libcudart.so",),
         ),
+        Target(
+            name="record",
+            folder="recorder/harness",
+            product="kw-record",
+            compile_flags=("-O2",),
+            link_flags=("-ldl",),
+        ),
     )
 }
 

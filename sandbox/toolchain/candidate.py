@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,6 +76,8 @@ def compile_candidate(
     Results are kept on disk by content. A source nvcc refuses is a result with `ok` False. Raises Judged with
     "timeout", Cancelled, ToolchainMissing, JailUnavailable.
     """
+    if not re.fullmatch(r"sm_\d+[af]?", target):
+        raise ValueError(f"no target: {target!r}")
     text = source.encode(errors="replace")
     if len(text) > MAX_SOURCE_BYTES:
         return _refused(target, f"the source has {len(text)} bytes; at most {MAX_SOURCE_BYTES} are compiled")

@@ -120,7 +120,7 @@ def _missing_launch(source: str) -> str:
 
 def _undefined(symbol: str) -> str:
     if _DEVICE_FUNCTION.match(symbol):
-        return f"{symbol} is not available: a candidate has the CUDA runtime, not CUDA's driver interface or libraries"
+        return f"{symbol} is not available: candidates have the CUDA runtime, not its driver API or libraries"
     return f"undefined reference to {symbol}"
 
 

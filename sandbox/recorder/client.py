@@ -1,0 +1,299 @@
+"""From a compiled candidate and arguments to launch plans: one jail, one fresh process a call."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import re
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field, ValidationError
+
+from sandbox import jail, native
+from sandbox.cancellation import Cancellation
+from sandbox.errors import Cancelled, Judged
+from sandbox.limits import MIB, RECORD, Limits
+from sandbox.plan import MAX_OPERATIONS, LaunchPlan, Operation
+from sandbox.targets import Target
+from sandbox.tasks.base import Parameter
+from sandbox.toolchain import Compiled
+from sandbox.types import Data
+
+Layout = Mapping[str, Sequence[tuple[int, int]]]  # mangled kernel name -> (offset, size) of each parameter
+Arguments = Mapping[str, int | float]  # parameter name -> scalar value, or an array's device address
+
+_MAX_DOCUMENT_BYTES = 128 * MIB
+_LIMITS = (
+    "sm_count",
+    "max_threads_per_sm",
+    "max_warps_per_sm",
+    "max_blocks_per_sm",
+    "shared_bytes_per_sm",
+    "max_shared_bytes_per_block",
+    "default_shared_bytes_per_block",
+    "reserved_shared_bytes_per_block",
+    "shared_allocation_unit",
+    "l2_bytes",
+    "memory_bytes",
+    "clock_khz",
+    "registers_per_sm",
+    "max_registers_per_block",
+    "register_allocation_unit",
+    "warp_allocation_granularity",
+    "max_threads_per_block",
+    "warp_size",
+    "constant_bytes",
+)
+
+
+class Unsupported(Data):
+    call: Annotated[str, Field(max_length=4096)]
+    why: Annotated[str, Field(max_length=4096)]
+
+
+class Dropped(Data):
+    """A launch the device would have refused, with what the runtime said."""
+
+    kernel: Annotated[str, Field(max_length=4096)]
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    error: Annotated[str, Field(max_length=100)]
+    reason: Annotated[str, Field(max_length=4096)]
+
+
+class Recording(Data):
+    """What one call left behind. Written in the process that ran hostile code: data, not truth."""
+
+    outcome: Literal["returned", "exception", "exit", "signal", "device_read", "load"]
+    detail: Annotated[str, Field(max_length=1 << 16)]
+    unsupported: Unsupported | None
+    dropped: Annotated[list[Dropped], Field(max_length=20)]
+    operations: Annotated[list[Operation], Field(max_length=MAX_OPERATIONS)]
+
+
+def record(
+    compiled: Compiled,
+    parameters: Sequence[Parameter],
+    calls: Sequence[Arguments],
+    *,
+    layout: Layout,
+    target: Target,
+    cancel: Cancellation,
+    limits: Limits = RECORD,
+) -> list[LaunchPlan]:
+    """Calls `launch` once for every set of arguments, and a second time for the first; returns the plans.
+
+    Raises Judged: "launch_error" when the host code crashes, exits, throws, damages its plan or asks for a
+    launch the device refuses; "unsupported" for what is not recorded; "rule_violation" when the second
+    recording differs; "timeout". Raises Cancelled, JailUnavailable.
+    """
+    assert compiled.host_object is not None, "only what compiled can be recorded"
+    if not calls:
+        return []
+    sets = [calls[0], *calls]
+    job = _tables(compiled, layout, target)
+    job += "".join(_call(parameters, arguments) for arguments in sets)
+    with _result_files(len(sets) + 1) as (status, *results):
+        finished = _run(compiled.host_object, job, status, results, cancel, limits)
+        _require_ended(finished, limits)
+        ends = _ends(_content(status))
+        names = {kernel.symbol: kernel.name for kernel in compiled.compilation.kernels}
+        plans = [
+            _plan(_content(result), ends.get(i, ""), names, parameters, sets[i])
+            for i, result in enumerate(results)
+        ]
+    _require_same(plans[0], plans[1], names)
+    return plans[1:]
+
+
+def _run(
+    host_object: Path, job: str, status: int, results: Sequence[int], cancel: Cancellation, limits: Limits
+) -> jail.Finished:
+    harness, runtime = native.path("record"), native.path("cudart")
+    binds = [
+        jail.Bind(harness.parent, Path("/record")),
+        jail.Bind(runtime.parent, Path("/cudart")),
+        jail.Bind(host_object, Path("/candidate.so")),
+    ]
+    command = [f"/record/{harness.name}", f"/cudart/{runtime.name}", "/candidate.so"]
+    return jail.run(
+        [*command, *map(str, [status, *results])],
+        binds=binds,
+        limits=limits,
+        cancel=cancel,
+        stdin=job.encode(),
+        pass_fds=[status, *results],
+    )
+
+
+def _tables(compiled: Compiled, layout: Layout, target: Target) -> str:
+    lines = [f"product\t{target.product}"]
+    lines += [f"limit\t{name}\t{getattr(target, name)}" for name in _LIMITS]
+    major, minor = target.compute_capability
+    lines += [f"limit\tmajor\t{major}", f"limit\tminor\t{minor}"]
+    bounds = _launch_bounds(compiled.ptx)
+    for kernel in compiled.compilation.kernels:
+        if kernel.symbol in layout:
+            pieces = ",".join(f"{offset}:{size}" for offset, size in layout[kernel.symbol])
+            most = min(bounds.get(kernel.symbol, 1024), target.max_threads_per_block)
+            numbers = (kernel.registers, kernel.shared_bytes, kernel.local_bytes, most)
+            lines.append("\t".join(["kernel", kernel.symbol, *map(str, numbers), pieces]))
+    return "\n".join(lines) + "\n"
+
+
+def _launch_bounds(modules: Sequence[str]) -> dict[str, int]:
+    """Mangled kernel name -> threads a block may have, for kernels that say so (`__launch_bounds__`)."""
+    bounds: dict[str, int] = {}
+    for ptx in modules:
+        for head in re.finditer(r"\.entry\s+([\w$]+)[^{]*", ptx):
+            if sizes := re.search(r"\.maxntid\s+([\d\s,]+)", head[0]):
+                bounds[head[1]] = math.prod(int(size) for size in sizes[1].split(","))
+    return bounds
+
+
+def _call(parameters: Sequence[Parameter], arguments: Arguments) -> str:
+    words = [_argument(parameter, arguments[parameter.name]) for parameter in parameters]
+    return " ".join(["call", *words]) + "\n"
+
+
+def _argument(parameter: Parameter, value: int | float) -> str:
+    dtype = np.dtype(parameter.dtype)
+    if parameter.kind == "array" or dtype.kind in "iub":
+        return f"i:{int(value) & 0xFFFF_FFFF_FFFF_FFFF:x}"
+    if dtype.kind == "f" and dtype.itemsize in (2, 4, 8):
+        bits = int.from_bytes(np.asarray(value, dtype).tobytes(), "little")
+        # CUDA's __half is a struct around an integer, and travels as one.
+        return f"{'i' if 'half' in parameter.c_type else 'f'}:{bits:x}"
+    raise ValueError(f"parameter {parameter.name}: {parameter.c_type} cannot be passed by value")
+
+
+@contextlib.contextmanager
+def _result_files(count: int) -> Iterator[list[int]]:
+    files = [os.memfd_create(f"result-{i}") for i in range(count)]
+    try:
+        yield files
+    finally:
+        for file in files:
+            os.close(file)
+
+
+def _content(file: int) -> bytes:
+    size = os.fstat(file).st_size
+    if size > _MAX_DOCUMENT_BYTES:
+        raise _launch_error("the launch plan is too large")
+    return os.pread(file, size, 0)
+
+
+def _ends(status: bytes) -> dict[int, str]:
+    """Call -> how its process ended, in words, when that was not as it should be."""
+    ends: dict[int, str] = {}
+    for line in status.decode().splitlines():
+        call, how, number = line.split()
+        if how == "signal":
+            ends[int(call)] = f"was killed by {_signal(int(number))}"
+        else:
+            ends[int(call)] = f"ended its process with exit code {number}"
+    return ends
+
+
+def _require_ended(finished: jail.Finished, limits: Limits) -> None:
+    match finished.reason:
+        case "cancelled":
+            raise Cancelled
+        case "timeout":
+            raise Judged(
+                "timeout",
+                "candidate",
+                f"launch did not return within {limits.wall_seconds:.0f} s of host time",
+            )
+        case "memory":
+            raise _launch_error(f"launch used more than {limits.memory_bytes >> 20} MiB of host memory")
+        case "output":
+            raise _launch_error("launch flooded its output")
+        case "exited" if finished.returncode == 2:
+            raise RuntimeError(finished.stderr.decode(errors="replace"))
+        case "exited" if finished.returncode != 0:
+            raise _launch_error("launch ended the recorder instead of returning")
+
+
+def _plan(
+    document: bytes, end: str, names: Mapping[str, str], parameters: Sequence[Parameter], arguments: Arguments
+) -> LaunchPlan:
+    if not document:
+        raise _launch_error(f"launch did not return: it {end or 'ended its process'}")
+    try:
+        recording = Recording.model_validate_json(document)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the document"
+        raise _launch_error(f"the host code damaged its launch plan ({where}: {first['msg']})") from None
+    if recording.unsupported is not None:
+        call, why = recording.unsupported.call, recording.unsupported.why
+        raise Judged("unsupported", "kernelwright", f"launch uses {names.get(call, call)}: {why}")
+    if recording.outcome != "returned":
+        raise _launch_error(_ending(recording, parameters, arguments))
+    if recording.dropped:
+        raise _launch_error(_dropped(recording.dropped[0], names))
+    return LaunchPlan(operations=recording.operations)
+
+
+def _ending(recording: Recording, parameters: Sequence[Parameter], arguments: Arguments) -> str:
+    detail = recording.detail
+    match recording.outcome:
+        case "exception":
+            return f"launch threw an exception: {detail}"
+        case "exit":
+            return f"launch called exit({detail})"
+        case "load":
+            return f"the compiled candidate cannot be loaded: {detail}"
+        case "device_read" if detail.isdigit():
+            return f"host code touched device memory ({_nearest(int(detail), parameters, arguments)})"
+        case "signal" if detail.isdigit():
+            return f"launch crashed with {_signal(int(detail))}"
+    return "launch crashed"
+
+
+def _nearest(address: int, parameters: Sequence[Parameter], arguments: Arguments) -> str:
+    arrays = [(int(arguments[p.name]), p.name) for p in parameters if p.kind == "array"]
+    below = [(start, name) for start, name in arrays if start <= address]
+    if not below:
+        return f"address {address:#x}"
+    start, name = max(below)
+    return f"{address - start} bytes into {name}; only kernels may use it"
+
+
+def _dropped(launch: Dropped, names: Mapping[str, str]) -> str:
+    grid, block = ("x".join(map(str, size)) for size in (launch.grid, launch.block))
+    name = names.get(launch.kernel, launch.kernel)
+    return f"{name} was not launched with grid {grid}, block {block}: {launch.reason} ({launch.error})"
+
+
+def _require_same(first: LaunchPlan, second: LaunchPlan, names: Mapping[str, str]) -> None:
+    if first == second:
+        return
+    pairs = zip(first.operations, second.operations, strict=False)
+    differing = (f"operation {i} ({a.op})" for i, (a, b) in enumerate(pairs) if a != b)
+    lengths = f"{len(first.operations)} and {len(second.operations)} operations"
+    raise Judged(
+        "rule_violation",
+        "candidate",
+        "two calls of launch with the same arguments asked for different work: "
+        f"{next(differing, lengths)}; host code must depend on its arguments alone",
+    )
+
+
+def _launch_error(message: str) -> Judged:
+    return Judged("launch_error", "candidate", message)
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

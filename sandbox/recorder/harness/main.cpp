@@ -1,0 +1,211 @@
+// The program that calls a candidate's `launch`, in the jail, once a set of arguments.
+//
+//     kw-record RUNTIME CANDIDATE STATUS_FD RESULT_FD...     with the job on standard input
+//
+// The job: tables for the runtime (see kernelwright_record), and one line a call,
+//     call <argument>...      an argument is i:<hex of 64 bits> (integer, pointer) or f:<hex> (float, double)
+// Every call runs in a process of its own that loads the candidate afresh, so nothing one call leaves behind
+// reaches another; its plan goes to its result file. What became of the process goes to the status file, which
+// no such process holds: a line "<call> exit <code>" or "<call> signal <number>".
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+#if defined(__x86_64__)
+constexpr size_t kIntegers = 6, kReals = 8;
+#elif defined(__aarch64__)
+constexpr size_t kIntegers = 8, kReals = 8;
+#else
+#error "the calling convention of this machine is not known here"
+#endif
+constexpr size_t kStack = 48;  // arguments beyond the registers
+constexpr uint64_t kDeviceBase = 0x2000'0000'0000, kDeviceEnd = kDeviceBase + (uint64_t{1} << 37);
+
+// Arguments as both conventions place them: integers and reals fill their own registers in order; what does not
+// fit goes to the stack in eight-byte slots.
+struct Arguments {
+    uint64_t integers[kIntegers] = {};
+    double reals[kReals] = {};
+    uint64_t stack[kStack] = {};
+    size_t integer_count = 0, real_count = 0, stack_count = 0;
+
+    bool add(char kind, uint64_t bits) {
+        if (kind == 'i' && integer_count < kIntegers) {
+            integers[integer_count++] = bits;
+        } else if (kind == 'f' && real_count < kReals) {
+            memcpy(&reals[real_count++], &bits, sizeof bits);
+        } else if (stack_count < kStack) {
+            stack[stack_count++] = bits;
+        } else {
+            return false;
+        }
+        return true;
+    }
+};
+
+template <size_t>
+using Integer = uint64_t;
+template <size_t>
+using Real = double;
+
+template <size_t... I, size_t... R, size_t... S>
+void call(void *function, const Arguments &a, std::index_sequence<I...>, std::index_sequence<R...>,
+          std::index_sequence<S...>) {
+    using Function = void (*)(Integer<I>..., Real<R>..., Integer<S>...);
+    reinterpret_cast<Function>(function)(a.integers[I]..., a.reals[R]..., a.stack[S]...);
+}
+
+using Finish = void (*)(int, const char *, const char *);
+struct {
+    Finish finish;
+    int result;
+    bool over;
+} child;
+
+void finish(const char *outcome, const char *detail) {
+    if (child.over) return;
+    child.over = true;
+    child.finish(child.result, outcome, detail);
+}
+
+void on_exit_of_candidate(int code, void *) { finish("exit", std::to_string(code).c_str()); }
+
+// Only calls that are safe in a handler. The plan so far is lost: it is a crash.
+void on_crash(int number, siginfo_t *info, void *) {
+    char text[160];
+    auto address = reinterpret_cast<uint64_t>(info->si_addr);
+    bool device = number == SIGSEGV && address >= kDeviceBase && address < kDeviceEnd;
+    int length = snprintf(text, sizeof text,
+                          "{\"outcome\":\"%s\",\"detail\":\"%llu\",\"unsupported\":null,\"dropped\":[],\"operations\":[]}",
+                          device ? "device_read" : "signal", static_cast<unsigned long long>(device ? address : number));
+    if (!child.over) (void)!write(child.result, text, length);
+    _exit(70);
+}
+
+void catch_crashes() {
+    static char stack[1 << 16];
+    stack_t alternative{};
+    alternative.ss_sp = stack;
+    alternative.ss_size = sizeof stack;
+    sigaltstack(&alternative, nullptr);
+    struct sigaction action{};
+    action.sa_sigaction = on_crash;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
+    for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) sigaction(number, &action, nullptr);
+}
+
+[[noreturn]] void run(const char *candidate, const Arguments &arguments) {
+    catch_crashes();
+    on_exit(on_exit_of_candidate, nullptr);
+    void *library = dlopen(candidate, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        finish("load", dlerror());
+        _exit(0);
+    }
+    void *launch = dlsym(library, "launch");
+    if (!launch) {
+        finish("load", "there is no function launch with C linkage");
+        _exit(0);
+    }
+    try {
+        call(launch, arguments, std::make_index_sequence<kIntegers>(), std::make_index_sequence<kReals>(),
+             std::make_index_sequence<kStack>());
+    } catch (const std::exception &error) {
+        finish("exception", error.what());
+        _exit(0);
+    } catch (...) {
+        finish("exception", "of a type that is no std::exception");
+        _exit(0);
+    }
+    fflush(nullptr);
+    finish("returned", "");
+    _exit(0);
+}
+
+std::string read_all(FILE *file) {
+    std::string text;
+    char buffer[1 << 16];
+    while (size_t count = fread(buffer, 1, sizeof buffer, file)) text.append(buffer, count);
+    return text;
+}
+
+bool parse(const std::string &line, Arguments &arguments) {
+    const char *at = line.c_str() + strlen("call");
+    while (*at == ' ') {
+        char kind = at[1];
+        char *end = nullptr;
+        if (!arguments.add(kind, strtoull(at + 3, &end, 16))) return false;
+        at = end;
+    }
+    return *at == '\0';
+}
+
+int fail(const char *message) {
+    fprintf(stderr, "kw-record: %s\n", message);
+    return 2;
+}
+
+}  // namespace
+
+int main(int count, char **words) {
+    if (count < 5) return fail("kw-record RUNTIME CANDIDATE STATUS_FD RESULT_FD...");
+    std::string job = read_all(stdin), tables;
+    std::vector<Arguments> calls;
+    for (size_t begin = 0; begin < job.size();) {
+        size_t end = std::min(job.find('\n', begin), job.size());
+        std::string line = job.substr(begin, end - begin);
+        if (line.rfind("call", 0) == 0) {
+            if (!parse(line, calls.emplace_back())) return fail("a call has too many arguments");
+        } else {
+            tables += line + "\n";
+        }
+        begin = end + 1;
+    }
+    if (calls.size() != static_cast<size_t>(count - 4)) return fail("one result file a call");
+    std::fill(job.begin(), job.end(), '\0');
+    void *runtime = dlopen(words[1], RTLD_NOW | RTLD_GLOBAL);
+    if (!runtime) return fail(dlerror());
+    auto record = reinterpret_cast<void (*)(const char *)>(dlsym(runtime, "kernelwright_record"));
+    child.finish = reinterpret_cast<Finish>(dlsym(runtime, "kernelwright_finish"));
+    if (!record || !child.finish) return fail("not the recording runtime");
+    record(tables.c_str());
+    // Nobody may open this process's files or its children's through /proc.
+    prctl(PR_SET_DUMPABLE, 0);
+    int status_file = atoi(words[3]);
+    for (size_t i = 0; i < calls.size(); i++) {
+        pid_t pid = fork();
+        if (pid < 0) return fail("cannot fork");
+        if (pid == 0) {
+            close(status_file);
+            // One call learns nothing of the others: not their sizes, not their plans.
+            if (!freopen("/dev/null", "r", stdin)) _exit(70);
+            for (size_t other = 0; other < calls.size(); other++)
+                if (other != i) calls[other] = Arguments{};
+            for (size_t other = 0; other < calls.size(); other++)
+                if (other != i) close(atoi(words[4 + other]));
+            child.result = atoi(words[4 + i]);
+            run(words[2], calls[i]);
+        }
+        int status = 0;
+        if (waitpid(pid, &status, 0) != pid) return fail("cannot wait");
+        if (WIFSIGNALED(status))
+            dprintf(status_file, "%zu signal %d\n", i, WTERMSIG(status));
+        else
+            dprintf(status_file, "%zu exit %d\n", i, WEXITSTATUS(status));
+    }
+    return 0;
+}

@@ -1,0 +1,86 @@
+// What nvcc's stubs call before main and at every <<<>>>.
+#include "runtime.h"
+
+namespace {
+
+struct Configuration {
+    dim3 grid, block;
+    size_t shared;
+    cudaStream_t stream;
+};
+thread_local std::vector<Configuration> pushed;
+
+// A fat binary's handle is the address of its module's number.
+int module_of(void **handle) { return *reinterpret_cast<int *>(handle); }
+
+}  // namespace
+
+EXPORT void **__cudaRegisterFatBinary(void *) {
+    Call call;
+    return reinterpret_cast<void **>(new int(runtime().modules++));
+}
+
+EXPORT void __cudaRegisterFatBinaryEnd(void **) {}
+EXPORT void __cudaUnregisterFatBinary(void **) {}
+EXPORT char __cudaInitModule(void **) { return 1; }
+
+EXPORT void __cudaRegisterFunction(void **handle, const char *stub, char *, const char *symbol, int, void *, void *,
+                                   void *, void *, int *) {
+    Call call;
+    auto &table = runtime().device.kernels;
+    auto found = table.find(symbol);
+    Kernel kernel = found == table.end() ? Kernel{} : found->second;
+    kernel.symbol = symbol;
+    kernel.module = module_of(handle);
+    runtime().kernels[stub] = kernel;
+}
+
+EXPORT void __cudaRegisterVar(void **handle, char *shadow, char *, const char *symbol, int, size_t bytes, int, int) {
+    Call call;
+    runtime().variables[shadow] = Variable{module_of(handle), symbol, bytes};
+}
+
+EXPORT void __cudaRegisterManagedVar(void **, void **, char *, const char *, int, size_t, int, int) {
+    Call call;
+    if (call.backend()) call.backend()->unsupported("__managed__", "managed variables are not recorded");
+}
+
+EXPORT unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {
+    pushed.push_back({grid, block, shared, stream});
+    return 0;
+}
+
+EXPORT cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream) {
+    if (pushed.empty()) return Call().end(cudaErrorMissingConfiguration);
+    Configuration top = pushed.back();
+    pushed.pop_back();
+    *grid = top.grid;
+    *block = top.block;
+    *shared = top.shared;
+    *static_cast<cudaStream_t *>(stream) = top.stream;
+    return cudaSuccess;
+}
+
+Kernel *find_kernel(const void *function) {
+    auto &kernels = runtime().kernels;
+    if (auto found = kernels.find(function); found != kernels.end()) return &found->second;
+    for (auto &[stub, kernel] : kernels)
+        if (&kernel == function) return &kernel;
+    return nullptr;
+}
+
+EXPORT cudaError_t __cudaGetKernel(cudaKernel_t *handle, const void *stub) {
+    Call call;
+    *handle = find_kernel(stub);
+    return call.end(*handle ? cudaSuccess : cudaErrorInvalidDeviceFunction);
+}
+
+EXPORT cudaError_t cudaGetKernel(cudaKernel_t *handle, const void *stub) { return __cudaGetKernel(handle, stub); }
+
+EXPORT cudaError_t cudaFuncGetName(const char **name, const void *function) {
+    Call call;
+    Kernel *kernel = find_kernel(function);
+    if (!kernel) return call.end(cudaErrorInvalidDeviceFunction);
+    *name = kernel->symbol.c_str();
+    return cudaSuccess;
+}

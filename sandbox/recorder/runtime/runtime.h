@@ -1,0 +1,119 @@
+// What the runtime knows of the device, the modules and the launches; shared by all parts of this library.
+//
+// The front (registration, memory, launch, device) gives every call the meaning and the errors of the real
+// runtime. What the device is asked to do then goes to one Backend. There is one so far: Recording.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "abi.h"
+
+using Address = uint64_t;
+
+constexpr Address kDeviceBase = 0x2000'0000'0000;
+constexpr uint64_t kTaskBytes = uint64_t{1} << 36;
+constexpr Address kScratchBase = kDeviceBase + kTaskBytes;
+constexpr uint64_t kScratchBytes = uint64_t{1} << 36;
+constexpr uint64_t kDeviceBytes = kTaskBytes + kScratchBytes;
+constexpr uint64_t kGuardBytes = 1 << 16;
+
+inline bool on_device(const void *pointer) {
+    auto address = reinterpret_cast<Address>(pointer);
+    return address >= kDeviceBase && address < kDeviceBase + kDeviceBytes;
+}
+
+struct Kernel {
+    int module = 0;
+    std::string symbol;  // mangled
+    bool known = false;  // the judge found it in the PTX; only then is the rest filled
+    int registers = 0;
+    int static_shared = 0;
+    int local_bytes = 0;
+    int max_threads = 1024;  // __launch_bounds__
+    std::vector<std::pair<int, int>> parameters;  // offset and size in the parameter block
+    int dynamic_shared_allowed = -1;              // set by cudaFuncSetAttribute; -1: the default
+    int carveout = -1;
+};
+
+struct Variable {
+    int module = 0;
+    std::string symbol;
+    size_t bytes = 0;
+};
+
+struct Launch {
+    const Kernel *kernel = nullptr;
+    dim3 grid{}, block{};
+    size_t shared = 0;
+    bool cooperative = false;
+    int stream = 0;
+    std::string parameters;  // raw bytes
+};
+
+class Backend {
+  public:
+    virtual ~Backend() = default;
+    virtual cudaError_t allocate(Address address, size_t bytes) = 0;
+    virtual cudaError_t release(Address address) = 0;
+    virtual cudaError_t fill(Address to, int value, size_t bytes) = 0;
+    virtual cudaError_t copy(Address to, Address from, size_t bytes) = 0;
+    virtual cudaError_t upload(Address to, const void *from, size_t bytes) = 0;
+    virtual cudaError_t download(void *to, Address from, size_t bytes, const char *call) = 0;
+    virtual cudaError_t write_symbol(const Variable &to, size_t offset, const void *from, size_t bytes) = 0;
+    virtual cudaError_t launch(Launch launch) = 0;
+    // A launch the device would have refused: `reason` is a clause, "the grid is empty".
+    virtual void dropped(const Launch &launch, cudaError_t error, const std::string &reason) = 0;
+    virtual void errors_were_read() = 0;
+    // Something real CUDA offers and this library does not: the judge must say so, not blame the candidate.
+    virtual cudaError_t unsupported(const char *call, const char *why) = 0;
+};
+
+// The judge's tables, as `configure` read them.
+struct Device {
+    std::string product;
+    std::map<std::string, int64_t, std::less<>> limits;
+    std::map<std::string, Kernel, std::less<>> kernels;
+    int64_t operator[](std::string_view name) const;
+};
+
+struct Runtime {
+    std::recursive_mutex mutex;
+    Device device;
+    Backend *backend = nullptr;
+    cudaError_t last_error = cudaSuccess;
+    int modules = 0;
+    std::map<const void *, Kernel> kernels;  // by host stub
+    std::map<const void *, Variable> variables;
+    std::map<Address, size_t> allocations;
+    Address next = kScratchBase + kGuardBytes;
+    std::set<const void *> streams, events;
+};
+
+Runtime &runtime();
+
+// Takes the lock and remembers an error as the runtime does. Use: `return Call().end(error);`
+class Call {
+  public:
+    Call() : lock_(runtime().mutex) {}
+    cudaError_t end(cudaError_t error) const {
+        if (error != cudaSuccess) runtime().last_error = error;
+        return error;
+    }
+    Backend *backend() const { return runtime().backend; }
+
+  private:
+    std::lock_guard<std::recursive_mutex> lock_;
+};
+
+Kernel *find_kernel(const void *function);  // host stub or kernel handle; nullptr when unknown
+int stream_id(cudaStream_t stream);         // -1 when it is no stream
+int blocks_per_multiprocessor(const Kernel &kernel, int threads, size_t dynamic_shared);
+const char *error_name(cudaError_t error);
+const char *error_text(cudaError_t error);
