@@ -20,7 +20,7 @@ from sandbox.cancellation import Cancellation
 from sandbox.emulator import client as emulator
 from sandbox.emulator.trace import ReplayResult
 from sandbox.errors import Cancelled, JailUnavailable, Judged, TaskProblem, ToolchainMissing
-from sandbox.metrics import measure
+from sandbox.metrics import compulsory_bytes, measure
 from sandbox.placement import array_bytes, place
 from sandbox.plan import Allocate as PlanAllocate
 from sandbox.plan import Copy, LaunchPlan, Upload, WriteSymbol
@@ -158,6 +158,8 @@ class Pipeline:
                 compiled.compilation.kernels,
                 self._target,
                 dict(reference.draws[main].sizes),
+                copies=judgement.plan.copies,
+                task_bytes=compulsory_bytes(self._task.spec.parameters, reference.draws[main].extents),
             )
             report(MeasuredCandidate(judgement.metrics))
 
