@@ -4,7 +4,7 @@ An estimate from exact counts. For each launch, seconds that the whole GPU would
 
     dram    distinct sectors * 32 bytes / DRAM bandwidth             (compulsory traffic)
     flop    FLOP of each precision / its peak, added up
-    reread  (requested - distinct) sectors * 32 bytes / L2 bandwidth (as if the L1 cache kept nothing)
+    reread  (2 * (requested - ideal) + (ideal - distinct)) sectors * 32 bytes / (64 bytes per SM and clock)
     pipe    shared and global wavefronts / (1 per SM and clock)
     issue   (warp instructions / (4 per SM and clock) - flop) * f / (f + 2%), where positive
             f = FLOP per active lane and instruction: instructions around the floating-point work are overhead
@@ -19,10 +19,12 @@ not show what tiling wins, since a matrix product touches the same bytes with an
 falls with every reuse from shared memory, `pipe` with every reuse from registers, `issue` with wider loads
 and unrolled loops. The ratio of requested to distinct sectors is the *re-read factor*.
 
-The roof that binds is the larger of dram and flop; their crossing is the ridge, peak FLOP rate over DRAM
-bandwidth. L2 bandwidth is taken as 32 bytes per SM and clock, half of the port, which is about what
-sustained reads reach. FLOP that a better program would not execute count as needed: the score compares
-programs that do the same arithmetic.
+Data asked for again is charged at the width of the port between an SM and the L2 cache: less than what
+misses in L1 cost, more than what hits, since caches are not emulated. Sectors that a request moves beyond
+its ideal (see `coalescing`) are charged twice, because scattered accesses make caches thrash. The roof that
+binds is the larger of dram and flop; their crossing is the ridge, peak FLOP rate over DRAM bandwidth. FLOP
+that a better program would not execute count as needed: the score compares programs that do the same
+arithmetic.
 
 Not applicable when there are no global accesses and no FLOP.
 """
@@ -43,7 +45,7 @@ from sandbox.metrics.shared_memory import global_wavefronts, shared_wavefronts
 from sandbox.targets import Target
 from sandbox.tasks.base import Parameter
 
-L2_BYTES_PER_CLOCK = 32  # per SM, sustained
+PORT_BYTES_PER_CLOCK = 64  # per SM
 ISSUE_PER_CLOCK = 4  # warp instructions per SM
 USUAL_FLOP_SHARE = 0.02
 
@@ -115,13 +117,16 @@ def bounds(launch: MeasuredLaunch) -> Bounds:
     target, counts = launch.target, launch.totals
     clocks = target.sm_count * target.clock_khz * 1e3  # SM clocks a second, all SMs
     distinct = launch.trace.distinct_load_sectors + launch.trace.distinct_store_sectors
+    requested, ideal = _requested(launch), counts.global_load_ideal + counts.global_store_ideal
     flop_seconds = sum(_flop_seconds(launch).values())
     share = flop(counts) / counts.active_lanes if counts.active_lanes else 0.0
     issue = max(0.0, counts.instructions / (ISSUE_PER_CLOCK * clocks) - flop_seconds)
     return Bounds(
         dram=dram_bytes(launch) / target.dram_bandwidth,
         flop=flop_seconds,
-        reread=max(0, _requested(launch) - distinct) * SECTOR_BYTES / (L2_BYTES_PER_CLOCK * clocks),
+        reread=(2 * (requested - ideal) + max(0, ideal - distinct))
+        * SECTOR_BYTES
+        / (PORT_BYTES_PER_CLOCK * clocks),
         pipe=(shared_wavefronts(counts) + global_wavefronts(counts)) / clocks,
         issue=issue * share / (share + USUAL_FLOP_SHARE),
     )
