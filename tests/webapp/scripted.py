@@ -1,7 +1,8 @@
 """A translator that does what the source's first line says, so that the web can be tested without an engine.
 
 `// script: turns` two turns; `// script: burst` 500 stored events at once; `// script: wait` nothing until
-cancelled; `// script: deaf` does not even hear that; `// script: raise` and `// script: stop` break the rules.
+cancelled; `// script: deaf` does not even hear that; `// script: raise` and `// script: stop` break the
+rules.
 """
 
 from __future__ import annotations

@@ -23,7 +23,9 @@ class SignIn(LoginView):
         if throttle.is_blocked(key):
             message = "Too many failed attempts. Wait five minutes, or use a sign-in link."
             context = {"title": "Too many attempts", "message": message}
-            return render(request, "message.html", context, status=429, headers={"Retry-After": "300"})
+            blocked = render(request, "message.html", context, status=429)
+            blocked["Retry-After"] = str(throttle.SECONDS)
+            return blocked
         response = super().post(request, *args, **kwargs)
         if response.status_code == 200:
             throttle.failed(key)

@@ -8,16 +8,20 @@ import json
 import logging
 import time
 from datetime import datetime, timedelta
+from importlib import import_module
 from typing import Any
 from uuid import UUID
 
 from channels.auth import get_user
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.utils import timezone
 from pydantic import ValidationError
 
 from agent.events import TextDelta
+from webapp.accounts.models import User
 from webapp.live import publish
 from webapp.live.envelope import (
     DeltaFrame,
@@ -134,10 +138,14 @@ class Live(AsyncWebsocketConsumer):
                 await self.send_frame(PingFrame())
             if now - checked >= ACCESS_SECONDS:
                 checked = now
-                # The session may have ended meanwhile, which the scope's user does not know.
-                self.scope["user"] = await get_user(self.scope)
+                self.scope["user"] = await self._user_now()
                 if (code := await self.refusal()) is not None:
                     raise _Close(code)
+
+    async def _user_now(self) -> User | AnonymousUser:
+        """Who is signed in by the session as it is stored now; the scope's was read at the handshake."""
+        store = import_module(settings.SESSION_ENGINE).SessionStore
+        return await get_user({"session": store(self.scope["session"].session_key)})
 
 
 class RunConsumer(Live):
