@@ -1,0 +1,146 @@
+/** The whole page: panes, the bars between them, and the keys. */
+import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { commandFor, isEnabled, overlay } from "../state/commands";
+import { layout, LIMITS, setLayout } from "../state/layout";
+import { ActivityBar } from "./activity";
+import { CandidatePane } from "./candidate";
+import { EvidencePane } from "./evidence/evidence";
+import { Notices } from "./notices";
+import { Overlays } from "./overlays";
+import { Panel } from "./panel/panel";
+import { Splitter } from "./parts";
+import { SidePane } from "./side";
+import { openFiles, SourcePane } from "./source";
+import { StatusBar } from "./statusbar";
+import { Timeline } from "./timeline";
+import { TitleBar } from "./titlebar";
+
+export function App(): JSX.Element {
+  useKeys();
+  useEffect(() => {
+    // A file dropped beside the source pane must not replace the page.
+    const over = (event: DragEvent) => event.preventDefault();
+    const drop = (event: DragEvent) => {
+      event.preventDefault();
+      void openFiles([...(event.dataTransfer?.files ?? [])]);
+    };
+    window.addEventListener("dragover", over);
+    window.addEventListener("drop", drop);
+    return () => {
+      window.removeEventListener("dragover", over);
+      window.removeEventListener("drop", drop);
+    };
+  }, []);
+  const { side, sideOpen, evidence, evidenceOpen, panel, panelOpen } = layout.value;
+  return (
+    <div class="app">
+      <TitleBar />
+      <div class="middle">
+        <ActivityBar />
+        {sideOpen ? (
+          <>
+            <aside class="pane side-pane" style={{ width: `${side}px` }} aria-label="Side pane">
+              <SidePane />
+            </aside>
+            <Splitter
+              label="Width of the side pane"
+              orientation="vertical"
+              value={side}
+              {...LIMITS.side}
+              step={16}
+              perPixel={() => 1}
+              onChange={(value) => setLayout({ side: value })}
+              onToggle={() => setLayout({ sideOpen: false })}
+            />
+          </>
+        ) : null}
+        <main class="center">
+          <Editors />
+          <Timeline />
+          {panelOpen ? (
+            <>
+              <Splitter
+                label="Height of the panel"
+                orientation="horizontal"
+                value={panel}
+                {...LIMITS.panel}
+                step={16}
+                perPixel={() => -1}
+                onChange={(value) => setLayout({ panel: value })}
+                onToggle={() => setLayout({ panelOpen: false })}
+              />
+              <div class="panel-holder" style={{ height: `${panel}px` }}>
+                <Panel />
+              </div>
+            </>
+          ) : null}
+        </main>
+        {evidenceOpen ? (
+          <>
+            <Splitter
+              label="Width of the evidence"
+              orientation="vertical"
+              value={evidence}
+              {...LIMITS.evidence}
+              step={16}
+              perPixel={() => -1}
+              onChange={(value) => setLayout({ evidence: value })}
+              onToggle={() => setLayout({ evidenceOpen: false })}
+            />
+            <div class="evidence-holder" style={{ width: `${evidence}px` }}>
+              <EvidencePane />
+            </div>
+          </>
+        ) : null}
+      </div>
+      <StatusBar />
+      <Overlays />
+      <Notices />
+    </div>
+  );
+}
+
+function Editors(): JSX.Element {
+  const row = useRef<HTMLDivElement>(null);
+  const { source } = layout.value;
+  return (
+    <div class="editors" ref={row}>
+      <div class="editor-column" style={{ flex: `${source} 1 0` }}>
+        <SourcePane />
+      </div>
+      <Splitter
+        label="Share of the source editor"
+        orientation="vertical"
+        value={source}
+        {...LIMITS.source}
+        step={0.02}
+        perPixel={() => 1 / Math.max(row.current?.clientWidth ?? 1, 1)}
+        onChange={(value) => setLayout({ source: value })}
+        onToggle={() => setLayout({ source: 0.42 })}
+      />
+      <div class="editor-column" style={{ flex: `${1 - source} 1 0` }}>
+        <CandidatePane />
+      </div>
+    </div>
+  );
+}
+
+/** In the capture phase, so that the page's keys work inside the editors too. */
+function useKeys(): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.defaultPrevented || event.isComposing) return;
+      const target = event.target instanceof HTMLElement ? event.target : null;
+      const typing = target !== null && (target.isContentEditable || target.closest("input, textarea, select, .monaco-editor") !== null);
+      const it = commandFor(event, typing);
+      if (!it) return;
+      if (overlay.value !== null && it.id !== overlay.value) return;
+      event.preventDefault();
+      event.stopPropagation();
+      if (isEnabled(it)) it.run();
+    };
+    window.addEventListener("keydown", onKey, { capture: true });
+    return () => window.removeEventListener("keydown", onKey, { capture: true });
+  }, []);
+}

@@ -1,0 +1,138 @@
+/** How a run ended when it did not end well: what happened, where, and the next step as a button. */
+import type { JSX } from "preact";
+import type { Problem, RunEnded } from "../generated/events";
+import { active, update, type SourceDocument } from "../state/documents";
+import { plural } from "../state/format";
+import { endingSign, type Sign } from "../state/verdicts";
+import * as bench from "../state/workbench";
+import { Icon, SignView } from "./parts";
+
+/** Beside a candidate: one line. Without one the whole card stands in the candidate's place (`welcome.tsx`). */
+export function OutcomeStrip(): JSX.Element | null {
+  const { ended, turns } = bench.run.value;
+  if (!ended || !turns.length) return null;
+  const sign = endingSign(ended.reason, ended.verdict);
+  if (sign.tone === "good") return null;
+  return (
+    <div class={`strip tone-${sign.tone}`} role="status">
+      <SignView sign={sign} />
+      <span class="grow">{ended.message}</span>
+      <AgainButton />
+    </div>
+  );
+}
+
+export function OutcomeCard({ ended }: { ended: RunEnded }): JSX.Element {
+  const document = active.value;
+  const sign = endingSign(ended.reason, ended.verdict);
+  const { problem } = ended;
+  return (
+    <div class="outcome" role="status">
+      <h2>{title(ended, sign)}</h2>
+      <p class="outcome-message">{problem?.message ?? ended.message}</p>
+      {problem?.line ? (
+        <button type="button" class="link" onClick={() => bench.show("source", problem.line ?? 1, problem.column ?? 1)}>
+          <Icon name="go-to-file" /> {problem.file || document?.filename || "source"}:{problem.line}
+          {problem.column ? `:${problem.column}` : ""}
+        </button>
+      ) : null}
+      {problem?.hint ? <p>{problem.hint}</p> : null}
+      {problem?.choices.length && document ? <Choices problem={problem} document={document} /> : null}
+      <div class="buttons">
+        <AgainButton />
+      </div>
+    </div>
+  );
+}
+
+function title(ended: RunEnded, sign: Sign): string {
+  switch (ended.reason) {
+    case "bad_input":
+      return "The source needs a change";
+    case "unsupported":
+      return "This cannot be translated yet";
+    case "cancelled":
+      return "Stopped";
+    case "interrupted":
+      return "The server went away during this run";
+    case "internal_error":
+      return "Kernelwright's own fault";
+    default:
+      return sign.word.charAt(0).toUpperCase() + sign.word.slice(1);
+  }
+}
+
+/** Run again where the same source may do better now; after a bad input it would only say the same. */
+function AgainButton(): JSX.Element | null {
+  const { ended, turns } = bench.run.value;
+  if (!bench.runId.value || !ended || ended.reason === "bad_input" || ended.reason === "unsupported") return null;
+  return (
+    <button type="button" class="secondary" onClick={() => void bench.runAgain()}>
+      <Icon name="debug-restart" /> Run again
+      {turns.length ? <span class="visually-hidden"> ({plural(turns.length, "turn")} kept)</span> : null}
+    </button>
+  );
+}
+
+function Choices({ problem, document }: { problem: Problem; document: SourceDocument }): JSX.Element {
+  if (/extent|size/.test(problem.kind)) return <ExtentForm problem={problem} document={document} />;
+  const choosesEntry = /function|entry|class|module|several/.test(problem.kind);
+  return (
+    <div class="buttons" role="group" aria-label="Choices">
+      {problem.choices.map((choice) =>
+        choosesEntry ? (
+          <button
+            key={choice}
+            type="button"
+            class="primary"
+            onClick={() => {
+              update(document.id, { entry: choice });
+              void bench.translate();
+            }}
+          >
+            Translate <code>{choice}</code>
+          </button>
+        ) : (
+          <code key={choice}>{choice}</code>
+        ),
+      )}
+    </div>
+  );
+}
+
+function ExtentForm({ problem, document }: { problem: Problem; document: SourceDocument }): JSX.Element {
+  return (
+    <form
+      class="extent-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const data = new FormData(event.currentTarget);
+        const arrays = { ...document.inputs.arrays };
+        for (const name of problem.choices) {
+          const extent = String(data.get(name) as string | null).trim();
+          if (extent) arrays[name] = { ...arrays[name], extent };
+        }
+        update(document.id, { inputs: { ...document.inputs, arrays } });
+        void bench.translate();
+      }}
+    >
+      {problem.choices.map((name, index) => (
+        <label key={name}>
+          <code>{name}</code> has
+          <input
+            name={name}
+            required
+            autoFocus={index === 0}
+            spellcheck={false}
+            placeholder="n * m"
+            defaultValue={document.inputs.arrays?.[name]?.extent ?? ""}
+          />
+          elements
+        </label>
+      ))}
+      <button type="submit" class="primary">
+        Use and translate
+      </button>
+    </form>
+  );
+}

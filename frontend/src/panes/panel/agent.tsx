@@ -1,0 +1,70 @@
+import type { JSX } from "preact";
+import { seconds } from "../../state/format";
+import { lineOf } from "../../state/metrics";
+import type { TurnView } from "../../state/run";
+import { turnScore, turnSign } from "../../state/selectors";
+import * as bench from "../../state/workbench";
+import { LineLink, SignView } from "../parts";
+
+/** The agent's own account: what each turn tried, what was measured, and why the next step is what it is. */
+export function AgentTab(): JSX.Element {
+  const { turns, started, ended } = bench.run.value;
+  if (!started && !ended) return <p class="empty">What the agent tried and why appears here, turn by turn.</p>;
+  return (
+    <div class="agent">
+      {started ? (
+        <div class="agent-task">
+          <code>{started.task.prototype}</code>
+          {started.task.notes.map((note) => (
+            <div key={note} class="muted">
+              {note}
+            </div>
+          ))}
+        </div>
+      ) : null}
+      <ol>
+        {turns.map((turn) => (
+          <AgentTurn key={turn.number} turn={turn} />
+        ))}
+      </ol>
+      {ended ? <p class="agent-end">{ended.message}</p> : null}
+    </div>
+  );
+}
+
+function AgentTurn({ turn }: { turn: TurnView }): JSX.Element {
+  const score = turnScore(turn);
+  const text = turn.reflection || turn.prose;
+  const line = lineOf(text);
+  return (
+    <li class={turn.number === bench.shown.value?.number ? "current" : ""}>
+      <button type="button" class="agent-turn" onClick={() => bench.selectTurn(turn.number)}>
+        <span class="num muted">{turn.number}</span>
+        <span class="strong">{turn.title}</span>
+        <SignView sign={turnSign(turn)} />
+        {score === null ? null : <span class="num">{score.toFixed(0)}</span>}
+        {turn.baseTurn !== null && turn.baseTurn !== turn.number - 1 ? (
+          <span class="muted">from turn {turn.baseTurn}</span>
+        ) : null}
+        {turn.seconds === null ? null : <span class="num muted">{seconds(turn.seconds)}</span>}
+      </button>
+      {text ? (
+        <p>
+          {text}
+          {line === null ? null : (
+            <>
+              {" "}
+              <LineLink
+                line={line}
+                onClick={() => {
+                  bench.selectTurn(turn.number);
+                  bench.show("candidate", line);
+                }}
+              />
+            </>
+          )}
+        </p>
+      ) : null}
+    </li>
+  );
+}

@@ -1,0 +1,173 @@
+/** Help and settings, in the place of the explorer. */
+import { signal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
+import { getDoctor } from "../protocol/api";
+import { isRecord } from "../protocol/decode";
+import { execute } from "../state/commands";
+import { layout, resetLayout, setLayout, sideView, type ThemeChoice } from "../state/layout";
+import { bootstrap } from "../state/workbench";
+import { Explorer } from "./explorer";
+import { KeyTable } from "./overlays";
+import { Section } from "./parts";
+
+export function SidePane(): JSX.Element {
+  switch (sideView.value) {
+    case "explorer":
+      return <Explorer />;
+    case "help":
+      return <Help />;
+    case "settings":
+      return <Settings />;
+  }
+}
+
+interface Finding {
+  name: string;
+  state: "ok" | "missing" | "info";
+  text: string;
+  hint: string;
+}
+
+const findings = signal<Finding[] | null>(null);
+const doctorFailed = signal<string | null>(null);
+
+function Help(): JSX.Element {
+  useEffect(() => void examine(), []);
+  return (
+    <>
+      <div class="side-header">
+        <h2>Help</h2>
+      </div>
+      <div class="scroll">
+        <Section title="How it works">
+          <ol class="prose steps">
+            <li>Paste C or PyTorch, or open an example. Sizes and extents are inferred; correct them under Inputs.</li>
+            <li>Translate. Each turn writes a CUDA candidate, compiles it with nvcc and runs it.</li>
+            <li>
+              Every candidate is compared with your own program in float64, on inputs it has not seen. Evidence shows what was
+              checked and what each line costs.
+            </li>
+            <li>The best turn is kept. Improve it further, or download the .cu.</li>
+          </ol>
+        </Section>
+        <Section title="Keys">
+          <KeyTable />
+          <p class="prose muted">
+            In an editor, Ctrl+M (on a Mac Ctrl+Shift+M) makes Tab leave the editor instead of indenting.
+          </p>
+        </Section>
+        <Section title="This machine">
+          {doctorFailed.value ? <p class="empty">{doctorFailed.value}</p> : null}
+          {findings.value === null && !doctorFailed.value ? <p class="empty">Looking…</p> : null}
+          <ul class="findings">
+            {(findings.value ?? []).map((it) => (
+              <li key={it.name}>
+                <span class={`sign tone-${it.state === "ok" ? "good" : it.state === "missing" ? "warn" : "muted"}`}>
+                  <span class="shape" aria-hidden="true">
+                    {it.state === "ok" ? "●" : it.state === "missing" ? "○" : "–"}
+                  </span>
+                  <span>{it.name}</span>
+                </span>
+                <div class="muted">{it.text}</div>
+                {it.hint ? <div>{it.hint}</div> : null}
+              </li>
+            ))}
+          </ul>
+        </Section>
+        <p class="empty">
+          Kernelwright {bootstrap.value?.version} · <a href="/api/docs/">API reference</a>
+        </p>
+      </div>
+    </>
+  );
+}
+
+async function examine(): Promise<void> {
+  doctorFailed.value = null;
+  try {
+    findings.value = readDoctor(await getDoctor());
+  } catch (error) {
+    doctorFailed.value = error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** `doctor --json`: a list of findings, or findings by name; whatever else is there is shown as it is. */
+function readDoctor(raw: unknown): Finding[] {
+  const list: unknown = isRecord(raw) ? (raw.checks ?? raw.findings ?? raw.items ?? raw.results ?? raw) : raw;
+  const rows: [string, unknown][] = Array.isArray(list)
+    ? list.map((row: unknown, index) => [isRecord(row) ? text(row.title ?? row.name) : String(index), row])
+    : isRecord(list)
+      ? Object.entries(list)
+      : [];
+  return rows.map(([name, row]) => {
+    if (!isRecord(row)) return { name, state: "info", text: text(row), hint: "" };
+    const ok = row.ok ?? row.available ?? row.found ?? row.passed ?? (row.status === "ok" ? true : undefined);
+    return {
+      name: name.replaceAll("_", " "),
+      state: ok === true ? "ok" : ok === false || row.status ? "missing" : "info",
+      text: text(row.detail ?? row.message ?? row.version ?? row.value ?? row.summary ?? ""),
+      hint: ok === true ? "" : text(row.hint ?? row.fix ?? row.how ?? row.remedy ?? ""),
+    };
+  });
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : value === null || value === undefined ? "" : JSON.stringify(value);
+}
+
+const THEMES: [ThemeChoice, string][] = [
+  ["system", "As the system"],
+  ["dark", "Dark"],
+  ["light", "Light"],
+  ["high-contrast", "High contrast"],
+];
+
+function Settings(): JSX.Element {
+  return (
+    <>
+      <div class="side-header">
+        <h2>Settings</h2>
+      </div>
+      <div class="scroll">
+        <Section title="Theme">
+          <div class="choices" role="radiogroup" aria-label="Theme">
+            {THEMES.map(([choice, name]) => (
+              <label key={choice}>
+                <input
+                  type="radio"
+                  name="theme"
+                  checked={layout.value.theme === choice}
+                  onChange={() => setLayout({ theme: choice })}
+                />
+                {name}
+              </label>
+            ))}
+          </div>
+        </Section>
+        <Section title="Keyboard">
+          <div class="choices">
+            <label>
+              <input
+                type="checkbox"
+                checked={layout.value.singleKeys}
+                onChange={(event) => setLayout({ singleKeys: event.currentTarget.checked })}
+              />
+              Single keys, such as ? for the list of keys
+            </label>
+          </div>
+        </Section>
+        <Section title="Layout">
+          <div class="choices">
+            <button type="button" class="secondary" onClick={resetLayout}>
+              Reset the layout
+            </button>
+            <button type="button" class="secondary" onClick={() => execute("palette")}>
+              All actions
+            </button>
+          </div>
+        </Section>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,203 @@
+/** Where we are, and the two things that matter most: Translate and Stop. */
+import type { JSX } from "preact";
+import { canTranslate, command, execute, keyWords } from "../state/commands";
+import { active, isDraft } from "../state/documents";
+import * as bench from "../state/workbench";
+import { Icon } from "./parts";
+
+export function TitleBar(): JSX.Element {
+  return (
+    <header class="titlebar">
+      <Breadcrumb />
+      <div class="title-actions">
+        <RunButtons />
+        <RunOptions />
+        <UserMenu />
+      </div>
+    </header>
+  );
+}
+
+function Breadcrumb(): JSX.Element {
+  const document = active.value;
+  const id = bench.runId.value;
+  const playback = bench.player.value?.state.value;
+  const turn = bench.shown.value;
+  const limit = bench.run.value.started?.turn_limit;
+  return (
+    <nav class="breadcrumb" aria-label="Where you are">
+      <a href="/" class="brand" onClick={(event) => { event.preventDefault(); bench.clearBench(); }}>
+        <Mark />
+        <span>Kernelwright</span>
+      </a>
+      {document ? (
+        <>
+          <Separator />
+          <span class="crumb">
+            {document.filename}
+            {isDraft(document) ? <span class="dot" title="Changed since it was opened" /> : null}
+          </span>
+        </>
+      ) : null}
+      {playback ? (
+        <>
+          <Separator />
+          <span class="crumb">{playback.title}</span>
+          <span class="badge recorded">recorded</span>
+        </>
+      ) : id ? (
+        <>
+          <Separator />
+          <span class="crumb">run {id.slice(0, 6)}</span>
+        </>
+      ) : null}
+      {turn ? (
+        <>
+          <Separator />
+          <span class="crumb strong">
+            turn {turn.number}
+            {limit ? <span class="muted"> of at most {limit}</span> : null}
+          </span>
+        </>
+      ) : null}
+    </nav>
+  );
+}
+
+function Separator(): JSX.Element {
+  return <Icon name="chevron-right" />;
+}
+
+/** The product's mark: a warp of lanes, one of them ahead. */
+function Mark(): JSX.Element {
+  return (
+    <svg class="mark" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+      <rect x="1" y="6" width="2.4" height="8" rx="0.8" />
+      <rect x="4.9" y="4" width="2.4" height="10" rx="0.8" />
+      <rect x="8.8" y="2" width="2.4" height="12" rx="0.8" class="ahead" />
+      <rect x="12.6" y="5" width="2.4" height="9" rx="0.8" />
+    </svg>
+  );
+}
+
+function RunButtons(): JSX.Element {
+  const running = bench.running.value;
+  const stopping = bench.stopping.value || bench.detail.value?.state === "cancelling";
+  const keys = command("translate").keys ?? "";
+  return (
+    <>
+      <button
+        type="button"
+        class="primary"
+        disabled={!canTranslate.value}
+        title={`Translate the source (${keyWords(keys)})`}
+        onClick={() => execute("translate")}
+      >
+        <Icon name="play" />
+        <span>{bench.submitting.value ? "Sending" : "Translate"}</span>
+        <kbd aria-hidden="true">{keyWords(keys)}</kbd>
+      </button>
+      <button
+        type="button"
+        class="secondary"
+        disabled={!running || stopping}
+        title={`Stop the run and every process started for it (${keyWords("Mod+.")})`}
+        onClick={() => execute("stop")}
+      >
+        <Icon name="debug-stop" />
+        <span>{running && stopping ? "Stopping" : "Stop"}</span>
+      </button>
+    </>
+  );
+}
+
+function RunOptions(): JSX.Element {
+  const options = bench.bootstrap.value?.options;
+  const settings = bench.settings.value;
+  if (!options) return <span />;
+  const turnChoices = [...new Set([1, 2, 4, 8, 12, 16, 24, 32, options.turns_default, options.turns_max, settings.turns])]
+    .filter((n) => n <= options.turns_max)
+    .sort((a, b) => a - b);
+  return (
+    <div class="run-options" role="group" aria-label="Options of the next run">
+      <label class="select">
+        <span class="visually-hidden">Policy</span>
+        <select
+          value={settings.policy}
+          title="Policy: who writes the candidates"
+          onChange={(event) => bench.setSettings({ policy: event.currentTarget.value })}
+        >
+          {options.policies.map((it) => (
+            <option key={it.name} value={it.name} disabled={!it.available} title={it.reason}>
+              {it.available ? it.title : `${it.title} (not set up)`}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label class="select">
+        <span class="visually-hidden">Backend</span>
+        <select
+          value={settings.backend}
+          title="Backend: where candidates run"
+          onChange={(event) => bench.setSettings({ backend: event.currentTarget.value })}
+        >
+          {options.backends.map((it) => (
+            <option key={it} value={it}>
+              {it === "auto" ? "auto backend" : it}
+            </option>
+          ))}
+        </select>
+      </label>
+      {options.targets.length ? (
+        <label class="select">
+          <span class="visually-hidden">Target architecture</span>
+          <select
+            value={settings.target}
+            title="Target: the architecture compiled and judged for"
+            onChange={(event) => bench.setSettings({ target: event.currentTarget.value })}
+          >
+            {options.targets.map((it) => (
+              <option key={it} value={it}>
+                {it}
+              </option>
+            ))}
+          </select>
+        </label>
+      ) : null}
+      <label class="select">
+        <span class="visually-hidden">Turn budget</span>
+        <select
+          value={String(settings.turns)}
+          title="Budget: at most this many turns"
+          onChange={(event) => bench.setSettings({ turns: Number(event.currentTarget.value) })}
+        >
+          {turnChoices.map((n) => (
+            <option key={n} value={String(n)}>
+              {n} {n === 1 ? "turn" : "turns"}
+            </option>
+          ))}
+        </select>
+      </label>
+    </div>
+  );
+}
+
+function UserMenu(): JSX.Element {
+  const user = bench.bootstrap.value?.user;
+  return (
+    <details class="menu user-menu">
+      <summary title="Account" aria-label={`Account of ${user?.username ?? "you"}`}>
+        <Icon name="account" />
+      </summary>
+      <div class="menu-items">
+        <div class="menu-heading">{user?.username ?? "Signed in"}</div>
+        {user?.is_staff ? <a href="/admin/">Administration</a> : null}
+        <a href="/api/docs/">API reference</a>
+        <form method="post" action="/logout/">
+          <input type="hidden" name="csrfmiddlewaretoken" value={/csrftoken=([^;]+)/.exec(document.cookie)?.[1] ?? ""} />
+          <button type="submit">Sign out</button>
+        </form>
+      </div>
+    </details>
+  );
+}

@@ -1,0 +1,35 @@
+/** Small questions about a run that more than one pane asks. */
+import { RUNNING, stageWords, verdictSign, type Sign } from "./verdicts";
+import type { RunView, StageView, TurnView } from "./run";
+
+export function turnSign(turn: TurnView): Sign {
+  if (turn.evaluation) return verdictSign(turn.evaluation.verdict);
+  return turn.writing ? { ...RUNNING, word: "writing" } : { ...RUNNING, word: "judging" };
+}
+
+/** The structural score of a passed turn; a candidate that failed has none. */
+export function turnScore(turn: TurnView): number | null {
+  if (turn.evaluation && turn.evaluation.verdict !== "passed") return null;
+  return turn.metrics?.structural_score ?? null;
+}
+
+/** Against the turn that this one was made from, else the last scored one before it. */
+export function scoreDelta(run: RunView, turn: TurnView): { delta: number; against: number } | null {
+  const score = turnScore(turn);
+  if (score === null) return null;
+  const earlier = run.turns.filter((it) => it.number < turn.number && turnScore(it) !== null);
+  const base = earlier.find((it) => it.number === turn.baseTurn) ?? earlier.at(-1);
+  const before = base ? turnScore(base) : null;
+  return base && before !== null ? { delta: score - before, against: base.number } : null;
+}
+
+/** "compiling", "replaying draw 2 (2 of 5)". */
+export function stageText(stage: StageView): string {
+  const progress = stage.of === null ? "" : ` ${stage.done ?? 0} of ${stage.of}`;
+  const about = stage.detail ? ` ${stage.detail}` : "";
+  return `${stageWords(stage.stage)}${about}${progress}`;
+}
+
+export function failedChecks(turn: TurnView): number {
+  return turn.verification?.checks.filter((it) => !it.passed).length ?? 0;
+}
