@@ -164,7 +164,8 @@ class RunConsumer(Live):
         user = self.scope["user"]
         if not user.is_authenticated:
             return NOT_SIGNED_IN
-        return None if await runs_visible_to(user).filter(pk=self.run_id).aexists() else NOT_FOUND
+        visible = runs_visible_to(user).filter(pk=self.run_id)
+        return None if await database_sync_to_async(visible.exists)() else NOT_FOUND
 
     async def hello(self, frame: HelloFrame) -> None:
         self.asked = frame.after_seq
@@ -189,7 +190,8 @@ class RunConsumer(Live):
     async def _start(self) -> None:
         """Goes to where the client says it is; asks for another hello when the run was never that far."""
         after_seq, self.asked = self.asked, None
-        last_seq = await AgentRun.objects.filter(pk=self.run_id).values_list("last_seq", flat=True).afirst()
+        last_seqs = AgentRun.objects.filter(pk=self.run_id).values_list("last_seq", flat=True)
+        last_seq = await database_sync_to_async(last_seqs.first)()
         self.live = False
         if last_seq is not None and after_seq is not None and after_seq > last_seq:
             self.sent, self.connected_at = None, time.monotonic()

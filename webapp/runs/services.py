@@ -19,6 +19,7 @@ from django.utils import timezone
 from agent.events import TRANSIENT, EndReason, Event, RunEnded, RunStarted, TextDelta, TurnEnded, TurnStarted
 from sandbox.cancellation import Cancellation
 from sandbox.types import Problem
+from trainer import reward
 from webapp.accounts.models import User
 from webapp.common.errors import ProblemError
 from webapp.live import publish
@@ -257,7 +258,7 @@ def _follow(run: AgentRun, cancel: Cancellation, events: Iterator[Event | None])
             return
         if event is None:
             continue
-        run_event_send(run=run, event=watch.explained(event))
+        run_event_send(run=run, event=watch.completed(event))
         if isinstance(event, RunEnded):
             return
     raise RuntimeError("the events stopped without run_ended")
@@ -290,8 +291,10 @@ class _Watch:
         """The process is to stop, and the run has not come to its end in time."""
         return self.stopped_at is not None and time.monotonic() - self.stopped_at > STOP_SECONDS
 
-    def explained(self, event: Event) -> Event:
-        """A run that stopped because the process does was interrupted, not cancelled by anyone."""
+    def completed(self, event: Event) -> Event:
+        """The event with what only this side knows: the reward, and that stopping was nobody's wish."""
+        if isinstance(event, TurnEnded):
+            return event.model_copy(update={"evaluation": reward.attach(event.evaluation)})
         if isinstance(event, RunEnded) and event.reason == "cancelled" and self.stopped_at is not None:
             return event.model_copy(update={"reason": "interrupted", "message": INTERRUPTED})
         return event
