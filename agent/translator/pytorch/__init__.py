@@ -1,0 +1,1 @@
+"""From a traced PyTorch module (`spec.graph`) to CUDA, without torch: `translator.PyTorchTranslator`."""
