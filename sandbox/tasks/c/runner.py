@@ -63,7 +63,11 @@ def call_reference(
     plan = _Layout(built, formals, calls)
     if plan.result_bytes > MAX_RESULT_BYTES:
         raise TaskProblem(
-            Problem(kind="too_large", message=f"the outputs would take {plan.result_bytes >> 20} MiB", hint="smaller sizes")
+            Problem(
+                kind="too_large",
+                message=f"the outputs would take {plan.result_bytes >> 20} MiB",
+                hint="smaller sizes",
+            )
         )
     with scratch("run") as folder:
         request, work = folder / "request", folder / "work"
@@ -92,7 +96,11 @@ def call_reference(
             Problem(
                 kind="reference_failed",
                 message="your program could not be run to its end: "
-                + (f"{done.reason} limit reached" if done.reason != "exited" else _ending(done.returncode, done.signal)),
+                + (
+                    f"{done.reason} limit reached"
+                    if done.reason != "exited"
+                    else _ending(done.returncode, done.signal)
+                ),
             )
         )
     return plan.outcomes(result)
@@ -135,7 +143,9 @@ class _Layout:
         self.request = [np.array(words, dtype="<i8").tobytes(), *blobs]
 
     def outcomes(self, result: bytes) -> list[Outcome]:
-        status = np.frombuffer(result, dtype="<i8", count=_STATUS_WORDS * self._calls).reshape(-1, _STATUS_WORDS)
+        status = np.frombuffer(result, dtype="<i8", count=_STATUS_WORDS * self._calls).reshape(
+            -1, _STATUS_WORDS
+        )
         return [self._outcome(row, places, result) for row, places in zip(status, self._places, strict=True)]
 
     def _outcome(self, row: Array, places: Mapping[str, tuple[int, int]], result: bytes) -> Outcome:

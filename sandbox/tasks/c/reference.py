@@ -1,0 +1,155 @@
+"""The truth of a set of draws: the user's program run as it stands, and again in wider arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from sandbox.cancellation import Cancellation
+from sandbox.errors import TaskProblem
+from sandbox.limits import REFERENCE
+from sandbox.tasks import draws as values
+from sandbox.tasks.base import Array, Draw, Expected
+from sandbox.tasks.c.build import Executable
+from sandbox.tasks.c.formals import Formal
+from sandbox.tasks.c.probe import SECONDS, require_ok
+from sandbox.tasks.c.runner import Call, Outcome, call_reference
+from sandbox.types import Problem
+
+_POISONS = (0xFF, 0x5A)
+#: By how many units of rounding inputs move when the response is measured; 16 times as much must move it 16 times
+#: as far, or the place is a jump and says nothing of rounding.
+_STEP = {"float32": 4.0, "float64": 4096.0}
+_EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52}
+_FURTHER = 16.0
+
+ReductionLength = Callable[[Mapping[str, int]], int]
+
+
+def expected(
+    native: Executable,
+    wide: Executable | None,
+    formals: Sequence[Formal],
+    draws: Sequence[Draw],
+    *,
+    reduction_length: ReductionLength,
+    rows: Callable[[str, Draw], int],
+    cancel: Cancellation,
+) -> list[Expected]:
+    """Raises TaskProblem when the reference fails on a draw, or leaves elements of a pure output unwritten."""
+    calls = [Call(draw.scalars, draw.arrays, draw.extents) for draw in draws]
+    precision = "float32" if any(f.dtype == "float32" for f in formals) else "float64"
+
+    def run(built: Executable, these: Sequence[Call], poison: int) -> list[Outcome]:
+        return call_reference(
+            built,
+            formals,
+            these,
+            at_end=True,
+            poison=poison,
+            seconds=SECONDS,
+            limits=REFERENCE,
+            cancel=cancel,
+        )
+
+    with ThreadPoolExecutor(1) as pool:
+        moved = [_moved(call, formals, precision, further) for further in (1.0, _FURTHER) for call in calls]
+        widely = pool.submit(run, wide, [*calls, *moved], _POISONS[1]) if wide is not None else None
+        own = run(native, calls, _POISONS[0])
+        for outcome, draw in zip(own, draws, strict=True):
+            require_ok(outcome, draw.sizes)
+        if any(_suspicious(outcome, draw) for outcome, draw in zip(own, draws, strict=True)):
+            _require_written(own, run(native, calls, _POISONS[1]), draws)
+        wider = widely.result() if widely is not None else None
+    results = []
+    for place, (outcome, draw) in enumerate(zip(own, draws, strict=True)):
+        truth, response = dict(outcome.arrays), {}
+        if wider is not None and wider[place].status == "ok":
+            truth = dict(wider[place].arrays)
+            near, far = wider[len(draws) + place], wider[2 * len(draws) + place]
+            if near.status == far.status == "ok":
+                response = _responses(truth, near.arrays, far.arrays, precision)
+        results.append(
+            Expected(
+                truth={n: a.astype(np.float64) if _is_float(a) else a for n, a in truth.items()},
+                native=outcome.arrays,
+                reduction_length=reduction_length({**draw.scalars, **draw.sizes}),  # type: ignore[dict-item]
+                rows={name: rows(name, draw) for name in truth if rows(name, draw) > 0},
+                response=response,
+            )
+        )
+    return results
+
+
+def _moved(call: Call, formals: Sequence[Formal], precision: str, further: float) -> Call:
+    """Every floating-point input up or down by a few units of rounding: the same way for each `further`."""
+    by = _EPSILON[precision] * _STEP[precision] * further
+    rng = values.generator(b"response")
+    arrays: dict[str, Array] = {}
+    scalars = dict(call.scalars)
+    for formal in formals:
+        if not formal.dtype.startswith("float"):
+            if formal.name in call.arrays:
+                arrays[formal.name] = call.arrays[formal.name]
+            continue
+        if formal.name in call.arrays:
+            given = call.arrays[formal.name].astype(np.float64)
+            with np.errstate(all="ignore"):
+                arrays[formal.name] = given * (1.0 + by * rng.choice([-1.0, 1.0], given.shape))
+        elif formal.name in scalars:
+            scalars[formal.name] = float(scalars[formal.name]) * (1.0 + by * float(rng.choice([-1.0, 1.0])))
+    return Call(scalars, arrays, call.extents)
+
+
+def _responses(
+    truth: Mapping[str, Array], near: Mapping[str, Array], far: Mapping[str, Array], precision: str
+) -> dict[str, Array]:
+    found = {}
+    for name, at in truth.items():
+        if not _is_float(at):
+            continue
+        with np.errstate(all="ignore"):
+            small, large = np.abs(near[name] - at), np.abs(far[name] - at)
+            smooth = np.isfinite(large) & (large < 2 * _FURTHER * small) & (large > _FURTHER / 2 * small)
+            found[name] = np.where(smooth, small / _STEP[precision], 0.0)
+    return found
+
+
+def _suspicious(outcome: Outcome, draw: Draw) -> bool:
+    """Whether some element of a pure output still looks like the poison it started with."""
+    return any(
+        bool(np.all(_bytes(array) == _POISONS[0], axis=1).any())
+        for name, array in outcome.arrays.items()
+        if name not in draw.arrays and array.size
+    )
+
+
+def _require_written(first: Sequence[Outcome], second: Sequence[Outcome], draws: Sequence[Draw]) -> None:
+    for one, other, draw in zip(first, second, draws, strict=True):
+        require_ok(other, draw.sizes)
+        for name, array in one.arrays.items():
+            if name in draw.arrays or not array.size:
+                continue
+            kept = np.all(_bytes(array) == _POISONS[0], axis=1) & np.all(
+                _bytes(other.arrays[name]) == _POISONS[1], axis=1
+            )
+            if kept.any():
+                at = ", ".join(f"{n} = {v}" for n, v in draw.sizes.items())
+                raise TaskProblem(
+                    Problem(
+                        kind="partial_output",
+                        message=f"your program leaves {name}[{int(np.argmax(kept))}] unwritten at {at}",
+                        hint=f'if {name} keeps its old content there, say so:\n[arrays.{name}]\naccess = "read_write"',
+                        choices=[name],
+                    )
+                )
+
+
+def _bytes(array: Array) -> Array:
+    return np.ascontiguousarray(array).view(np.uint8).reshape(array.size, -1)
+
+
+def _is_float(array: Array) -> bool:
+    return bool(np.issubdtype(array.dtype, np.floating))

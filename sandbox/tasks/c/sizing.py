@@ -1,0 +1,221 @@
+"""Which sizes to run at: one representative size that metrics mean something at, and a pool of odd ones.
+
+The budget suits an emulator: at most `MOST_ELEMENTS` in all arrays together and about `MOST_OPERATIONS` scalar
+operations, both taken from the inferred extents and trip counts. Within it, sizes are as large as can be,
+multiples of 32, and different from each other, so that rows and columns cannot be confused unnoticed.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from sandbox.tasks import expressions
+from sandbox.tasks.c.infer import Inferred
+from sandbox.tasks.c.polynomial import Polynomial
+
+MOST_ELEMENTS = 1 << 16
+MOST_OPERATIONS = 6_000_000
+LARGEST_GIVEN_ELEMENTS = 1 << 26  # with sizes from the inputs block
+
+Role = Literal["extent", "window", "repeat", "bins", "pitch", "step"]
+Kind = Literal["representative", "odd", "tile", "thin", "one", "empty"]
+
+_SHAPES = (1.0, 2.0, 1.5, 0.5, 1.25)  # of several extents, relative to the first, in this order
+_SCALES = (65536, 49152, 32768, 24576, 16384, 8192, 4096, 2048, 1024, 768, 512, 448, 384, 320, 256)
+_SMALL_SCALES = (192, 160, 128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1)
+_TILES = (31, 33, 63, 65, 127, 129, 255, 257, 17, 15)
+_PRIMES = (
+    3,
+    5,
+    7,
+    11,
+    13,
+    19,
+    29,
+    37,
+    43,
+    53,
+    71,
+    83,
+    101,
+    149,
+    199,
+    293,
+    401,
+    601,
+    997,
+    1999,
+    4001,
+    7993,
+    16001,
+)
+_SMALL = {"window": 5, "repeat": 6, "bins": 256, "step": 2}
+
+
+@dataclass(frozen=True)
+class Sized:
+    kind: Kind
+    sizes: Mapping[str, int]
+
+
+class Sizing:
+    """Roles of the sizes of one task, and choices of their values."""
+
+    def __init__(self, inferred: Inferred, given: Mapping[str, int], fixed: Mapping[str, int]) -> None:
+        """`given`: sizes from the inputs block; `fixed`: integer scalars that are no sizes, at their usual value."""
+        self._inferred = inferred
+        self._given = dict(given)
+        self._fixed = dict(fixed)
+        self.roles = {name: self._role(name) for name in inferred.sizes}
+        self._extents = [name for name in inferred.sizes if self.roles[name] == "extent"]
+
+    def representative(self) -> dict[str, int]:
+        if not self._extents or set(self._given) >= set(self._extents):
+            return self._filled(1, self._given)
+        best: dict[str, int] | None = None
+        for scale in (*_SCALES, *_SMALL_SCALES):
+            sizes = self._filled(scale, self._given)
+            if self._fits(sizes):
+                best = sizes
+                break
+        return best or self._filled(1, self._given)
+
+    def pool(self, representative: Mapping[str, int]) -> list[Sized]:
+        """Candidates for the other draws, several of each kind; the same for every seed, used by secret choice."""
+        dice = random.Random(20260101)
+        found = [Sized("representative", dict(representative))]
+        if not self._inferred.sizes:
+            return found
+        for kind, sizes in self._variants(representative, dice):
+            whole = {**sizes, **{n: sizes.get(n, v) for n, v in self._others(sizes, kind, dice).items()}}
+            ordered = {name: whole[name] for name in self._inferred.sizes}
+            if all(ordered != other.sizes for other in found) and self._fits(ordered):
+                found.append(Sized(kind, ordered))
+        return found
+
+    def elements(self, sizes: Mapping[str, int]) -> int:
+        try:
+            return sum(self._inferred.extents({**self._fixed, **sizes}).values())
+        except expressions.ExpressionError:
+            return 0
+
+    # ---- roles
+
+    def _role(self, name: str) -> Role:
+        inferred = self._inferred
+        extents = [a.extent for a in inferred.arrays.values() if a.extent is not None]
+        texts = {a.name: expressions.names(a.extent_text) for a in inferred.arrays.values() if a.extent_text}
+        within = [array for array, names in texts.items() if name in names]
+        if not within:
+            return "repeat"
+        reached = {use.array for use in inferred.index_uses}
+        if set(within) <= reached:
+            return "bins"
+        if name not in inferred.bounds:
+            return "pitch" if any(_adds_to(name, extent) for extent in extents) else "step"
+        return "window" if any(self._is_window(name, extent) for extent in extents) else "extent"
+
+    def _is_window(self, name: str, extent: Polynomial) -> bool:
+        """Whether `name` widens or narrows another size, as in n + k - 1 and n - k + 1: then it is the small one."""
+        whole = _maximal(extent)
+        own = [term for term in whole if term[0] == ((name, 1),)]
+        others = [
+            term for term in whole if len(term[0]) == 1 and term[0] != ((name, 1),) and term[0][0][1] == 1
+        ]
+        if not own or not others:
+            return False
+        if own[0][1] < 0:
+            return True
+        order = self._inferred.sizes
+        rivals = [m[0][0] for m, factor in others if factor > 0 and m[0][0] in order]
+        return bool(rivals) and all(order.index(name) > order.index(rival) for rival in rivals)
+
+    # ---- values
+
+    def _fits(self, sizes: Mapping[str, int]) -> bool:
+        values = {**self._fixed, **sizes}
+        if self._inferred.operations(values) > MOST_OPERATIONS:
+            return False
+        return self.elements(sizes) <= MOST_ELEMENTS
+
+    def _filled(self, scale: int, given: Mapping[str, int]) -> dict[str, int]:
+        """All sizes: extents in proportion to `scale`, the others at their usual small values."""
+        sizes: dict[str, int] = {}
+        for place, name in enumerate(self._extents):
+            value = scale * _SHAPES[place % len(_SHAPES)]
+            sizes[name] = max(1, int(value) // 32 * 32 if value >= 32 else int(value))
+        sizes.update({n: v for n, v in given.items() if n in self.roles})
+        for name, role in self.roles.items():
+            if name not in sizes and role != "pitch":
+                sizes[name] = _SMALL[role]
+        widest = max([1, *(sizes[n] for n in self._extents)])
+        for name in self.roles:
+            sizes.setdefault(name, widest)
+        return {name: sizes[name] for name in self._inferred.sizes}
+
+    def _variants(
+        self, representative: Mapping[str, int], dice: random.Random
+    ) -> Iterator[tuple[Kind, dict[str, int]]]:
+        largest = {name: max(representative[name], 1) for name in self._extents}
+        for share in (0.8, 0.55, 0.7):
+            yield "odd", {n: _prime(largest[n] * share, dice) for n in self._extents}
+        for _ in range(6):
+            yield "tile", {n: _pick(_TILES, largest[n] * 1.1, dice) for n in self._extents}
+        for name in self._extents if len(self._extents) > 1 else ():
+            yield "thin", {n: 1 if n == name else _prime(largest[n] * 0.6, dice) for n in self._extents}
+        for value in (1, 2, 3):
+            yield "one", dict.fromkeys(self._extents, value)
+        yield "empty", dict.fromkeys(self._extents, 0)
+        for name in self._extents if len(self._extents) > 1 else ():
+            yield "empty", {n: 0 if n == name else _pick(_TILES, largest[n], dice) for n in self._extents}
+
+    def _others(self, sizes: Mapping[str, int], kind: Kind, dice: random.Random) -> dict[str, int]:
+        """Values for the sizes that are no extents, to go with `sizes`."""
+        least = min(sizes.values(), default=1)
+        widest = max([1, *sizes.values()])
+        values: dict[str, int] = {}
+        for name, role in self.roles.items():
+            match role:
+                case "window":
+                    values[name] = max(1, min(dice.choice((1, 2, 3, 4, 7)), least))
+                case "repeat":
+                    values[name] = 0 if kind == "empty" else dice.choice((1, 2, 3))
+                case "bins":
+                    values[name] = 1 if kind == "one" else dice.choice((7, 32, 61, 100))
+                case "step":
+                    values[name] = dice.choice((1, 3))
+                case "pitch":
+                    values[name] = widest + dice.choice((0, 1, 5))
+                case "extent":
+                    pass
+        return values
+
+
+def _adds_to(name: str, extent: Polynomial) -> bool:
+    """Whether the extent is rows * name + something: a distance between rows, so not smaller than a row."""
+    if not any(name in dict(monomial) for monomial, _ in extent.terms):
+        return False
+    return any(name not in dict(monomial) and monomial for monomial, _ in extent.terms)
+
+
+def _maximal(extent: Polynomial) -> list[tuple[tuple[tuple[str, int], ...], int]]:
+    """Terms whose monomial divides no other's."""
+
+    def divides(a: tuple[tuple[str, int], ...], b: tuple[tuple[str, int], ...]) -> bool:
+        powers = dict(b)
+        return all(powers.get(name, 0) >= power for name, power in a)
+
+    return [t for t in extent.terms if not any(t is not o and divides(t[0], o[0]) for o in extent.terms)]
+
+
+def _prime(near: float, dice: random.Random) -> int:
+    below = [prime for prime in _PRIMES if prime <= near]
+    return dice.choice(below[-2:]) if below else 1
+
+
+def _pick(values: tuple[int, ...], most: float, dice: random.Random) -> int:
+    fitting = [value for value in values if value <= most]
+    return dice.choice(fitting) if fitting else max(1, int(most))
