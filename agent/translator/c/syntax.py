@@ -27,7 +27,11 @@ class Num:
             return None
         text = self.text.rstrip("uUlL")
         try:
-            return int(text, 0) if not (len(text) > 1 and text.startswith("0") and text.isdigit()) else int(text, 8)
+            return (
+                int(text, 0)
+                if not (len(text) > 1 and text.startswith("0") and text.isdigit())
+                else int(text, 8)
+            )
         except ValueError:
             return None
 
@@ -177,7 +181,9 @@ class While:
 @dataclass(frozen=True)
 class Switch:
     value: Expr
-    cases: tuple[tuple[str | None, tuple[Stmt, ...]], ...]  # label's text, None for default; C's fall-through kept
+    cases: tuple[
+        tuple[str | None, tuple[Stmt, ...]], ...
+    ]  # label's text, None for default; C's fall-through kept
     line: int = 0
 
 

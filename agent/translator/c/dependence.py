@@ -1,0 +1,451 @@
+"""Which iterations of a loop touch the same memory: proofs that they do not.
+
+Two accesses `a[f]` and `a[g]` of different iterations meet where f = g. Their difference is a polynomial in both
+iterations' counters. A counter whose coefficient exceeds everything that the rest can reach must be equal on
+both sides; peeling such counters off one after the other proves that the iterations are the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import gcd
+
+from agent.translator.c.affine import Counter, Facts, Reader, Split, counter_of, extreme
+from agent.translator.c.dataflow import arrays_declared, arrays_written, flow
+from agent.translator.c.syntax import (
+    Assign,
+    Body,
+    Expr,
+    For,
+    If,
+    Load,
+    Pointer,
+    Stmt,
+    Switch,
+    Var,
+    While,
+    blocks,
+    expressions,
+    walk,
+)
+from sandbox.tasks.c.polynomial import Polynomial
+
+
+@dataclass(frozen=True)
+class Access:
+    """One access, with the loops around it (inside the nest that is looked at, outermost first)."""
+
+    array: str
+    index: tuple[Polynomial, ...]
+    write: bool
+    update: str  # the operator, where it is `a[...] op= value`
+    counters: tuple[Counter, ...]
+    keys: tuple[str, ...]  # the loops' own keys
+    statement: Stmt
+    guarded: bool = False
+    line: int = 0
+
+
+@dataclass
+class Accesses:
+    """All accesses of a nest."""
+
+    found: list[Access]
+    facts: list[Polynomial]
+    loops: dict[str, For]  # by key, in order of appearance
+    parts: dict[str, tuple[str, ...]] = field(default_factory=dict)  # counters that a loop's key was split into
+
+
+def collect(nest: Body, dims: Mapping[str, tuple[Expr | None, ...]]) -> Accesses:
+    """Every access to arrays that are not declared inside the nest. `dims`: extents of arrays, where known."""
+    splits: dict[str, Polynomial] = {}
+    for _ in range(8):
+        try:
+            return _Collector(nest, dims, splits).run()
+        except Split as split:
+            splits[split.key] = split.divisor
+    return _Collector(nest, dims, {}, split=False).run()
+
+
+class _Collector:
+    def __init__(
+        self, nest: Body, dims: Mapping[str, tuple[Expr | None, ...]], splits: Mapping[str, Polynomial], split: bool = True
+    ):
+        self.nest = nest
+        self.dims = dims
+        self.reader = Reader(flow(nest).written, arrays_written(nest), splits)
+        self.split = split
+        self.local = arrays_declared(nest)
+        self.accesses = Accesses([], self.reader.facts, {})
+        self.counters: list[Counter] = []
+        self.keys: list[str] = []
+        self.guards = 0
+
+    def run(self) -> Accesses:
+        self._body(self.nest)
+        return self.accesses
+
+    def _read(self, expr: Expr) -> Polynomial:
+        try:
+            return self.reader.read(expr)
+        except Split:
+            if self.split:
+                raise
+            return self.reader.unknown()
+
+    def _body(self, body: Body) -> None:
+        for stmt in body:
+            self._statement(stmt)
+
+    def _statement(self, stmt: Stmt) -> None:
+        for expr in expressions(stmt):
+            self._loads(expr, stmt)
+        match stmt:
+            case Assign():
+                self._assign(stmt)
+            case For():
+                self._for(stmt)
+            case If() | Switch():
+                self._branches(stmt)
+            case While():
+                self._forget(flow(stmt.body).written)
+                self._body(stmt.body)
+                self._forget(flow(stmt.body).written)
+            case _:
+                pass
+
+    def _loads(self, expr: Expr, stmt: Stmt) -> None:
+        own = stmt.target if isinstance(stmt, Assign) and stmt.op else None
+        for node in walk(expr):
+            if isinstance(node, Load) and node is not own:
+                self._add(node, stmt, write=False, update="")
+            elif isinstance(node, Pointer) and node.array not in self.local:
+                everywhere = (self.reader.unknown(),)
+                self._append(node.array, everywhere, stmt, True, "")
+
+    def _assign(self, stmt: Assign) -> None:
+        if isinstance(stmt.target, Load):
+            self._add(stmt.target, stmt, write=True, update=stmt.op)
+            return
+        name = stmt.target.name
+        if not stmt.target.type.is_integer:
+            return
+        if not stmt.op:
+            value = self._read(stmt.value) if stmt.value.type.is_integer else self.reader.unknown(name)
+        elif stmt.op in "+-" and name in self.reader.values:
+            change = self._read(stmt.value)
+            value = self.reader.values[name] + (change if stmt.op == "+" else -change)
+        else:
+            value = self.reader.unknown(name)
+        self.reader.values[name] = value
+
+    def _add(self, load: Load, stmt: Stmt, write: bool, update: str) -> None:
+        if load.array not in self.local:
+            self._append(load.array, tuple(self._read(i) for i in load.index), stmt, write, update)
+
+    def _append(self, array: str, index: tuple[Polynomial, ...], stmt: Stmt, write: bool, update: str) -> None:
+        dims = self.dims.get(array, (None,))
+        if len(index) < len(dims) and len(index) == 1:
+            pass  # a flat access to a shaped array: compared in flat form
+        self.accesses.found.append(
+            Access(
+                array,
+                index,
+                write,
+                update,
+                tuple(self.counters),
+                tuple(self.keys),
+                stmt,
+                self.guards > 0,
+                getattr(stmt, "line", 0),
+            )
+        )
+
+    def _for(self, loop: For) -> None:
+        key = f"#{len(self.accesses.loops)}{loop.var.name}"
+        self.accesses.loops[key] = loop
+        written = flow(loop.body).written
+        try:
+            value, counters = counter_of(loop, key, self.reader)
+        except Split:
+            if self.split:
+                raise
+            value, counters = self.reader.unknown(loop.var.name), []
+        self._forget(written)
+        saved = self.reader.values.get(loop.var.name)
+        self.reader.values[loop.var.name] = value
+        self.accesses.parts[key] = tuple(c.key for c in counters)
+        self.counters += counters
+        self.reader.ranges += counters
+        self.keys.append(key)
+        self._body(loop.body)
+        self.keys.pop()
+        for _ in counters:
+            self.counters.pop()
+            self.reader.ranges.pop()
+        self._forget(written | {loop.var.name})
+        if saved is None and loop.own:
+            self.reader.values.pop(loop.var.name, None)
+
+    def _branches(self, stmt: If | Switch) -> None:
+        before = dict(self.reader.values)
+        after: list[dict[str, Polynomial]] = []
+        self.guards += 1
+        for body in blocks(stmt):
+            self.reader.values = dict(before)
+            self._body(body)
+            after.append(self.reader.values)
+        self.guards -= 1
+        merged = dict(before)
+        for name in {n for values in after for n in values}:
+            values = [v.get(name) for v in after] + ([before.get(name)] if isinstance(stmt, Switch) else [])
+            first = values[0]
+            same = first is not None and all(v == first for v in values)
+            merged[name] = first if same and first is not None else self.reader.unknown(name)
+        self.reader.values = merged
+
+    def _forget(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.reader.values[name] = self.reader.unknown(name)
+
+
+# Conflicts -------------------------------------------------------------------------------------------------
+def _other_side(accesses: Accesses, access: Access, shared: frozenset[str]) -> Access:
+    """The access in another iteration: every counter that is not shared, and every unknown, gets a new name."""
+
+    def renamed(poly: Polynomial) -> Polynomial:
+        return poly.substitute(
+            {s: Polynomial.symbol(s + "'") for s in poly.symbols if s.startswith(("#", "?")) and s not in shared}
+        )
+
+    def counter(c: Counter) -> Counter:
+        key = c.key if c.key in shared else c.key + "'"
+        return Counter(key, None if c.last is None else renamed(c.last), c.step, tuple(renamed(p) for p in c.others))
+
+    return Access(
+        access.array,
+        tuple(renamed(p) for p in access.index),
+        access.write,
+        access.update,
+        tuple(counter(c) for c in access.counters),
+        access.keys,
+        access.statement,
+    )
+
+
+def disjoint(
+    accesses: Accesses,
+    first: Access,
+    second: Access,
+    target: str,
+    fixed: frozenset[str],
+    dims: Mapping[str, tuple[Expr | None, ...]],
+    assumed: set[Polynomial] | None = None,
+) -> bool:
+    """Whether accesses that meet belong to the same iteration of loop `target`, given equal `fixed` loops.
+
+    With `assumed`, a row stride that is a lone symbol may be taken to hold a row; what was taken to be positive
+    is added to the set, for the host to check.
+    """
+    shared = frozenset(part for key in fixed for part in accesses.parts.get(key, (key,)))
+    other = _other_side(accesses, second, shared)
+    f, g = _comparable(first.index, other.index, dims.get(first.array, (None,)))
+    equations = [a - b for a, b in zip(f, g, strict=True)]
+    facts = Facts({}, list(accesses.facts))
+    for counter in (*first.counters, *other.counters):
+        for last in (counter.last, *counter.others):
+            if last is not None:
+                _learn(facts, last)
+    goals = set(accesses.parts.get(target, (target,)))
+    if not goals:
+        return False
+    return _peel(equations, list(first.counters), list(other.counters), goals, facts, assumed)
+
+
+def _learn(facts: Facts, last: Polynomial) -> None:
+    """A loop whose body runs is not empty: its last counter is not negative."""
+    if any(s.startswith("?") for s in last.symbols):
+        return
+    facts.nonnegative.append(last)
+    symbols = [s for s in last.symbols if not s.startswith("#")]
+    if len(symbols) == 1 and last.symbols == frozenset(symbols) and last.degree() == 1:
+        slope = last.coefficient(symbols[0]).as_constant or 0
+        rest = last.without(symbols[0]).as_constant
+        if slope > 0 and rest is not None:
+            bound = -(rest // slope) if rest % slope == 0 else -(rest // slope)
+            facts.lower[symbols[0]] = max(facts.at_least(symbols[0]), bound)
+
+
+def _comparable(
+    f: tuple[Polynomial, ...], g: tuple[Polynomial, ...], dims: tuple[Expr | None, ...]
+) -> tuple[tuple[Polynomial, ...], tuple[Polynomial, ...]]:
+    if len(f) == len(g):
+        return f, g
+    reader = Reader(frozenset(), frozenset(), {})
+    extents = [reader.read(d) if d is not None else None for d in dims]
+
+    def flat(index: tuple[Polynomial, ...]) -> tuple[Polynomial, ...]:
+        if len(index) == 1:
+            return index
+        total = Polynomial()
+        for level, part in enumerate(index):
+            extent = extents[level] if level < len(extents) else None
+            total = (total * extent if level and extent is not None else total) + part
+        return (total,)
+
+    return flat(f), flat(g)
+
+
+def _peel(
+    equations: list[Polynomial],
+    left: list[Counter],
+    right: list[Counter],
+    goals: set[str],
+    facts: Facts,
+    assumed: set[Polynomial] | None,
+) -> bool:
+    equal: set[str] = set()
+    for _ in range(len(left) + len(right) + 2):
+        ranges = [*left, *(c for c in right if c.key.endswith("'"))]
+        if any(_never(e, ranges, facts) for e in equations):
+            return True
+        found = _forced_equal(equations, left, right, ranges, facts, assumed)
+        if found is None:
+            break
+        keep, drop = found
+        change = {drop: Polynomial.symbol(keep)}
+        equations = [e.substitute(change) for e in equations]
+        right = [
+            Counter(c.key, None if c.last is None else c.last.substitute(change), c.step, c.others)
+            for c in right
+            if c.key != drop
+        ]
+        if drop == keep + "'":
+            equal.add(keep)
+        if goals <= equal:
+            return True
+    return False
+
+
+def _never(equation: Polynomial, ranges: list[Counter], facts: Facts) -> bool:
+    """Whether the two subscripts can never be equal."""
+    known = equation.as_constant
+    if known is not None:
+        return known != 0
+    low = extreme(equation, ranges, facts, largest=False)
+    if low is not None and facts.is_positive(low):
+        return True
+    high = extreme(equation, ranges, facts, largest=True)
+    if high is not None and facts.is_positive(-high):
+        return True
+    steps = {c.key: c.step for c in ranges}
+    divisor, rest = 0, 0
+    for monomial, factor in equation.terms:
+        if not monomial:
+            rest = factor
+        elif len(monomial) == 1 and monomial[0][0] in steps and monomial[0][1] == 1:
+            divisor = gcd(divisor, factor * steps[monomial[0][0]])
+        else:
+            divisor = gcd(divisor, factor)
+    return divisor > 1 and rest % divisor != 0
+
+
+def _forced_equal(
+    equations: list[Polynomial],
+    left: list[Counter],
+    right: list[Counter],
+    ranges: list[Counter],
+    facts: Facts,
+    assumed: set[Polynomial] | None,
+) -> tuple[str, str] | None:
+    """A counter of the one side and one of the other that must be equal."""
+    unknown = [
+        Counter(s, None)
+        for s in {s for e in equations for s in e.symbols if s.startswith("?") and not s.endswith("'")}
+    ]
+    primed = {c.key: c for c in right} | {c.key + "'": Counter(c.key + "'", None) for c in unknown}
+    for equation in equations:
+        for counter in (*left, *unknown):
+            slope = equation.coefficient(counter.key)
+            if equation.degree(counter.key) != 1 or any(s.startswith(("#", "?")) for s in slope.symbols):
+                continue
+            if not facts.is_positive(slope):
+                slope_sign = -1
+                if not facts.is_positive(-slope):
+                    continue
+            else:
+                slope_sign = 1
+            for key, partner in sorted(primed.items(), key=lambda kv: kv[0] != counter.key + "'"):
+                if not key.endswith("'") or equation.coefficient(key) != -slope:
+                    continue
+                if partner.step != counter.step:
+                    continue
+                rest = equation - slope * (Polynomial.symbol(counter.key) - Polynomial.symbol(key))
+                size = slope * slope_sign * counter.step
+                high = extreme(rest, ranges, facts, largest=True)
+                low = extreme(rest, ranges, facts, largest=False)
+                if high is None or low is None:
+                    continue
+                if facts.is_positive(size - high) and facts.is_positive(size + low):
+                    return counter.key, key
+                if assumed is not None and _may_assume(size, high, low):
+                    assumed |= {size - high, size + low}
+                    return counter.key, key
+    return None
+
+
+def _may_assume(size: Polynomial, high: Polynomial, low: Polynomial) -> bool:
+    """A lone stride (`lda`) against a range of other sizes: the host can check that it is long enough."""
+    lone = len(size.terms) == 1 and size.degree() == 1
+    names = high.symbols | low.symbols
+    return (
+        lone
+        and bool(names)
+        and names.isdisjoint(size.symbols)
+        and all(s.isidentifier() for s in names | size.symbols)
+    )
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Two accesses that may meet in different iterations."""
+
+    first: Access
+    second: Access
+
+
+def conflicts(
+    accesses: Accesses,
+    target: str,
+    fixed: frozenset[str],
+    dims: Mapping[str, tuple[Expr | None, ...]],
+    same_memory: Mapping[str, frozenset[str]] | None = None,
+    assumed: set[Polynomial] | None = None,
+) -> list[Conflict]:
+    """Pairs inside loop `target` that may meet in two of its iterations (equal in the `fixed` loops)."""
+    inside = [a for a in accesses.found if target in a.keys]
+    arrays = {a.array for a in inside if a.write}
+    found: list[Conflict] = []
+    for position, first in enumerate(inside):
+        for second in inside[position:]:
+            if not (first.write or second.write):
+                continue
+            if first.array != second.array:
+                related = same_memory.get(first.array, frozenset()) if same_memory else frozenset()
+                if second.array in related:
+                    found.append(Conflict(first, second))
+                continue
+            if first.array not in arrays:
+                continue
+            if not disjoint(accesses, first, second, target, fixed, dims, assumed):
+                found.append(Conflict(first, second))
+    return found
+
+
+def key_of(accesses: Accesses, loop: For) -> str:
+    """The key of a loop of the nest (by identity)."""
+    for key, candidate in accesses.loops.items():
+        if candidate is loop:
+            return key
+    raise KeyError(loop.var.name)

@@ -1,0 +1,545 @@
+"""C expressions lowered: typed, pointers resolved to array and offset, side effects put out as statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pycparser import c_ast
+
+from agent.translator.c.library import BUILTIN_CONSTANTS, CLASSIFIERS, FUNCTIONS
+from agent.translator.c.problems import unsupported
+from agent.translator.c.scope import Array, ConstantName, Place, PointerVar, Symbol, Unit
+from agent.translator.c.syntax import (
+    Assign,
+    Binary,
+    Body,
+    Call,
+    Cast,
+    Cond,
+    Decl,
+    Expr,
+    If,
+    Load,
+    Num,
+    Stmt,
+    Unary,
+    Var,
+    add,
+    constant,
+    mul,
+    negate,
+    number,
+)
+from agent.translator.c.types import DOUBLE, FLOAT, INT, LONG, SIZE, VOID, Scalar, common, promote
+
+_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+_LOGICAL = ("&&", "||")
+
+
+class Expressions:
+    """The part of lowering that turns pycparser expressions into trees. `Lowering` adds statements."""
+
+    def __init__(self, unit: Unit, taken: set[str]):
+        self.unit = unit
+        self.scopes: list[dict[str, Symbol]] = [{}]
+        self.taken = taken
+        self.out: list[Stmt] = []
+        self.post: list[Stmt] = []  # increments that happen after the full expression
+        self.inlining: list[str] = []  # the functions whose bodies are being inlined, for recursion
+
+    # Names
+    def fresh(self, wanted: str) -> str:
+        """A name nothing else has."""
+        name, count = wanted, 2
+        while name in self.taken:
+            name, count = f"{wanted}_{count}", count + 1
+        self.taken.add(name)
+        return name
+
+    def find(self, node: Any) -> Symbol:
+        name = node.name
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        return self.global_name(node)
+
+    def global_name(self, node: Any) -> Symbol:
+        raise NotImplementedError
+
+    def call_user(self, node: Any, name: str) -> Expr:
+        raise NotImplementedError
+
+    def temporary(self, wanted: str, value: Expr, line: int = 0) -> Var:
+        var = Var(self.fresh(wanted), value.type)
+        self.out += [Decl(var.name, var.type, line), Assign(var, value, line=line)]
+        return var
+
+    def captured(self, lower: Callable[[], Expr]) -> tuple[Body, Expr, Body]:
+        """Statements before, value, statements after, of something lowered aside."""
+        saved_out, saved_post, self.out, self.post = self.out, self.post, [], []
+        value = lower()
+        before, after, self.out, self.post = tuple(self.out), tuple(self.post), saved_out, saved_post
+        return before, value, after
+
+    # Values
+    def value(self, node: Any) -> Expr:
+        """A full or partial expression's value."""
+        match node:
+            case c_ast.Constant():
+                return self._constant(node)
+            case c_ast.ID():
+                return self._name(node)
+            case c_ast.ArrayRef():
+                return self._load(node, self._subscript(node))
+            case c_ast.UnaryOp():
+                return self._unary(node)
+            case c_ast.BinaryOp():
+                return self._binary(node)
+            case c_ast.TernaryOp():
+                return self._ternary(node)
+            case c_ast.Cast():
+                return self._cast(node)
+            case c_ast.Assignment():
+                return self.assignment(node)
+            case c_ast.FuncCall():
+                return self._call(node)
+            case c_ast.ExprList():
+                for part in node.exprs[:-1]:
+                    self.effect(part)
+                return self.value(node.exprs[-1])
+            case c_ast.StructRef():
+                unsupported(node, "a member access: structs are not translated yet")
+            case _:
+                unsupported(node, f"the expression {type(node).__name__}: it is not translated")
+
+    def effect(self, node: Any) -> None:
+        """An expression statement."""
+        if isinstance(node, c_ast.ExprList):
+            for part in node.exprs:
+                self.effect(part)
+            return
+        self.value(node)
+        self.flush()
+
+    def flush(self) -> None:
+        self.out += self.post
+        self.post = []
+
+    def _constant(self, node: Any) -> Expr:
+        text = node.value
+        if node.type in ("float", "double", "long double") or (
+            node.type not in ("char",) and any(c in text for c in ".pP") and not text.startswith("'")
+        ):
+            if text[-1] in "fF" and not text.lower().startswith("0x"):
+                return Num(text, FLOAT)
+            return Num(text.rstrip("lL"), DOUBLE)
+        if node.type == "char":
+            return Num(text, INT)
+        if node.type == "string":
+            unsupported(node, "a string: kernels work on numbers")
+        suffix = text[len(text.rstrip("uUlL")) :].lower()
+        value = Num(text, INT).value or 0
+        if "u" in suffix:
+            kind = SIZE if "l" in suffix or value > 0xFFFFFFFF else Scalar("unsigned int")
+        else:
+            kind = LONG if "l" in suffix or value > 0x7FFFFFFF else INT
+        return Num(text, kind)
+
+    def _name(self, node: Any) -> Expr:
+        symbol = self.find(node)
+        match symbol:
+            case Var():
+                return symbol
+            case ConstantName():
+                return symbol.value
+            case _:
+                unsupported(node, f"the pointer `{node.name}` used as a number")
+
+    # Places
+    def place(self, node: Any) -> Place | None:
+        """The pointer value of an expression, None where it is a number."""
+        match node:
+            case c_ast.ID():
+                symbol = self.find(node)
+                if isinstance(symbol, Array):
+                    return Place(symbol, (), number(0))
+                if isinstance(symbol, PointerVar):
+                    return self.pointer_place(node, symbol)
+                return None
+            case c_ast.ArrayRef():
+                if not self.is_pointer(node):
+                    return None
+                return self._subscript(node)
+            case c_ast.UnaryOp(op="&"):
+                if isinstance(node.expr, c_ast.ArrayRef | c_ast.UnaryOp):
+                    at = self._subscript(node.expr)
+                    return Place(at.array, at.indices[:-1], at.indices[-1])
+                return None
+            case c_ast.UnaryOp(op="*"):
+                return self._subscript(node) if self.is_pointer(node) else None
+            case c_ast.UnaryOp(op="p++" | "p--" | "++" | "--"):
+                return self._step_pointer(node)
+            case c_ast.BinaryOp(op="+" | "-"):
+                left = self.place(node.left)
+                if left is not None:
+                    if self.is_pointer(node.right):
+                        return None
+                    step = self.value(node.right)
+                    if node.op == "-":
+                        step = Unary("-", step, step.type) if constant(step) is None else number(-(constant(step) or 0))
+                    return Place(left.array, left.indices, add(left.plus, step))
+                right = self.place(node.right) if node.op == "+" and self.is_pointer(node.right) else None
+                if right is not None:
+                    return Place(right.array, right.indices, add(self.value(node.left), right.plus))
+                return None
+            case c_ast.Cast():
+                return self._cast_place(node)
+            case c_ast.Assignment() if self.is_pointer(node.lvalue):
+                self.assignment(node)
+                return self.place(node.lvalue)
+            case c_ast.TernaryOp() if self.is_pointer(node.iftrue):
+                unsupported(node, "a pointer chosen by a condition: the accesses behind it cannot be analysed")
+            case _:
+                return None
+
+    def is_pointer(self, node: Any) -> bool:
+        """Whether an expression is a pointer, without lowering it."""
+        match node:
+            case c_ast.ID():
+                return isinstance(self.find(node), Array | PointerVar)
+            case c_ast.ArrayRef():
+                depth, base = 0, node
+                while isinstance(base, c_ast.ArrayRef):
+                    depth, base = depth + 1, base.name
+                dims = self._rank(base)
+                return dims is not None and depth < dims
+            case c_ast.UnaryOp(op="&"):
+                return not (isinstance(node.expr, c_ast.ID) and isinstance(self.find(node.expr), Var))
+            case c_ast.UnaryOp(op="*"):
+                dims = self._rank(node.expr)
+                return dims is not None and dims > 1
+            case c_ast.UnaryOp(op="p++" | "p--" | "++" | "--"):
+                return self.is_pointer(node.expr)
+            case c_ast.BinaryOp(op="+" | "-"):
+                left, right = self.is_pointer(node.left), self.is_pointer(node.right)
+                return left != right
+            case c_ast.Cast():
+                return isinstance(node.to_type.type, c_ast.PtrDecl)
+            case c_ast.Assignment():
+                return self.is_pointer(node.lvalue)
+            case c_ast.TernaryOp():
+                return self.is_pointer(node.iftrue)
+            case _:
+                return False
+
+    def _rank(self, node: Any) -> int | None:
+        if isinstance(node, c_ast.ID):
+            symbol = self.find(node)
+            if isinstance(symbol, Array):
+                return len(symbol.dims)
+            if isinstance(symbol, PointerVar):
+                return len(symbol.place.array.dims) if symbol.place and symbol.offset is None else 1
+        return 1 if self.is_pointer(node) else None
+
+    def pointer_place(self, node: Any, pointer: PointerVar) -> Place:
+        if pointer.place is None:
+            unsupported(node, f"the pointer `{pointer.name}` is used before it points anywhere")
+        if pointer.offset is None:
+            return pointer.place
+        flat = Array(pointer.place.array.name, pointer.place.array.type)
+        return Place(flat, (), pointer.offset)
+
+    def _step_pointer(self, node: Any) -> Place | None:
+        """`p++` and its kin."""
+        if not self.is_pointer(node.expr):
+            return None
+        symbol = self.find(node.expr) if isinstance(node.expr, c_ast.ID) else None
+        if not isinstance(symbol, PointerVar):
+            unsupported(node, "an increment of this pointer: only local pointers can walk")
+        before = self.pointer_place(node, symbol)
+        if symbol.offset is None:
+            unsupported(node, f"an increment of `{symbol.name}`: only pointers into one array can walk")
+        change = Assign(symbol.offset, number(1), "+" if "++" in node.op else "-", line_of(node))
+        if node.op.startswith("p"):
+            self.post.append(change)
+            return before
+        self.out.append(change)
+        return before
+
+    def _subscript(self, node: Any) -> Place:
+        """`a[i]`, `*p`: one level further down."""
+        if isinstance(node, c_ast.ArrayRef):
+            base, index = self.place(node.name), node.subscript
+            if base is None:
+                base, index = self.place(node.subscript), node.name
+            below = None if base is None else self.value(index)
+        elif isinstance(node, c_ast.UnaryOp) and node.op == "*":
+            base, below = self.place(node.expr), number(0)
+        else:
+            unsupported(node, "this is taken as an array, but is none")
+        if base is None or below is None:
+            unsupported(node, "a subscript on something that is not an array the function was given or declared")
+        return Place(base.array, (*base.indices, add(base.plus, below)), number(0))
+
+    def _load(self, node: Any, at: Place) -> Load | Var:
+        if not at.array.dims:  # a pointer to a local variable, in an inlined function
+            return Var(at.array.name, at.array.type)
+        if len(at.indices) != len(at.array.dims):
+            unsupported(node, f"a row of `{at.array.name}` used as a number")
+        return Load(at.array.name, at.indices, at.array.type)
+
+    def flat(self, at: Place) -> Expr:
+        """Elements from the start of the array."""
+        dims = at.array.dims
+        levels = list(at.indices)
+        if len(levels) < len(dims):
+            levels.append(at.plus)
+        total: Expr = number(0)
+        for level, dim in enumerate(dims):
+            if level:
+                assert dim is not None, "only the outermost extent may be unknown"
+                total = mul(total, dim)
+            if level < len(levels):
+                total = add(total, levels[level])
+        return total
+
+    # Operators
+    def _unary(self, node: Any) -> Expr:
+        match node.op:
+            case "sizeof":
+                return self._sizeof(node)
+            case "*":
+                return self._load(node, self._subscript(node))
+            case "p++" | "p--" | "++" | "--":
+                return self._increment(node)
+            case "&":
+                unsupported(node, "an address used as a number")
+            case "!":
+                if self.is_pointer(node.expr):
+                    return number(0)  # an array the function was given, or allocated, is there
+                return negate(self.value(node.expr))
+            case op:
+                arg = self.value(node.expr)
+                if isinstance(arg, Num) and op == "-" and not arg.text.startswith("-"):
+                    return Unary("-", arg, promote(arg.type))
+                return arg if op == "+" else Unary(op, arg, promote(arg.type))
+
+    def _increment(self, node: Any) -> Expr:
+        target = self.value(node.expr)
+        if not isinstance(target, Var | Load):
+            unsupported(node, "an increment of something that is not a variable")
+        change = Assign(target, number(1), "+" if "++" in node.op else "-", line_of(node))
+        if node.op.startswith("p"):
+            self.post.append(change)
+        else:
+            self.out.append(change)
+        return target
+
+    def _sizeof(self, node: Any) -> Expr:
+        operand = node.expr
+        if isinstance(operand, c_ast.Typename):
+            declared = self.unit.declared(operand.type)
+            size: Expr = number(8 if declared.kind == "pointer" else declared.type.size, SIZE)
+            for dim in declared.dims if declared.kind == "array" else ():
+                size = mul(size, self.value(dim))
+            return size
+        symbol = self.find(operand) if isinstance(operand, c_ast.ID) else None
+        if isinstance(symbol, Array) and symbol.dims[0] is not None:
+            size = number(symbol.type.size, SIZE)
+            for known in symbol.dims:
+                assert known is not None
+                size = mul(size, known)
+            return size
+        if isinstance(symbol, Array | PointerVar):
+            return number(8, SIZE)
+        _, value, _ = self.captured(lambda: self.value(operand))
+        return number(value.type.size, SIZE)
+
+    def _binary(self, node: Any) -> Expr:
+        if node.op in _LOGICAL:
+            return self._short_circuit(node)
+        if self.is_pointer(node.left) or self.is_pointer(node.right):
+            return self._pointer_arithmetic(node)
+        left, right = self.value(node.left), self.value(node.right)
+        return self.combine(node, node.op, left, right)
+
+    def combine(self, node: Any, op: str, left: Expr, right: Expr) -> Expr:
+        if op in _COMPARISONS:
+            return Binary(op, left, right, INT)
+        if op in ("<<", ">>"):
+            return Binary(op, left, right, promote(left.type))
+        kind = common(left.type, right.type)
+        if op in ("%", "&", "|", "^") and kind.is_float:
+            unsupported(node, f"`{op}` on floating-point numbers")
+        return Binary(op, left, right, kind)
+
+    def _pointer_arithmetic(self, node: Any) -> Expr:
+        left, right = self.place(node.left), self.place(node.right)
+        if left is None or right is None:
+            if node.op in ("==", "!="):  # against NULL
+                return number(0 if node.op == "==" else 1)
+            unsupported(node, "this arithmetic on pointers")
+        if left.array.name != right.array.name:
+            unsupported(node, f"`{node.op}` between pointers into two arrays")
+        kind = LONG if node.op == "-" else INT
+        return Binary(node.op, self.flat(left), self.flat(right), kind)
+
+    def _short_circuit(self, node: Any) -> Expr:
+        left = self.truth(node.left)
+        before, right, after = self.captured(lambda: self.truth(node.right))
+        if not before and not after:
+            known = constant(left)
+            if known is not None:
+                return right if bool(known) == (node.op == "&&") else left
+            return Binary(node.op, left, right, INT)
+        result = self.temporary("both" if node.op == "&&" else "either", left, line_of(node))
+        self.flush()
+        test: Expr = result if node.op == "&&" else negate(result)
+        self.out.append(If(test, (*before, Assign(result, right, line=line_of(node)), *after), line=line_of(node)))
+        return result
+
+    def truth(self, node: Any) -> Expr:
+        """A condition."""
+        if self.is_pointer(node):
+            return number(1)
+        return self.value(node)
+
+    def _ternary(self, node: Any) -> Expr:
+        test = self.truth(node.cond)
+        before, then, after = self.captured(lambda: self.value(node.iftrue))
+        before_other, other, after_other = self.captured(lambda: self.value(node.iffalse))
+        kind = common(then.type, other.type) if then.type != VOID else VOID
+        if not (before or after or before_other or after_other):
+            return Cond(test, then, other, kind)
+        result = Var(self.fresh("chosen"), kind)
+        line = line_of(node)
+        self.out.append(Decl(result.name, kind, line))
+        self.out.append(
+            If(
+                test,
+                (*before, Assign(result, then, line=line), *after),
+                (*before_other, Assign(result, other, line=line), *after_other),
+                line=line,
+            )
+        )
+        return result
+
+    def _cast(self, node: Any) -> Expr:
+        declared = self.unit.declared(node.to_type.type)
+        if declared.kind != "scalar":
+            unsupported(node, "a pointer cast to another type: the bytes behind it cannot be analysed")
+        if declared.type == VOID:
+            return self.value(node.expr)
+        return Cast(declared.type, self.value(node.expr))
+
+    def _cast_place(self, node: Any) -> Place | None:
+        declared = self.unit.declared(node.to_type.type)
+        if declared.kind != "pointer":
+            return None
+        at = self.place(node.expr)
+        if at is None:
+            return None
+        if declared.type not in (VOID, at.array.type):
+            unsupported(
+                node,
+                f"`{at.array.name}` read through a pointer to {declared.type.name}: "
+                "reinterpreted bytes are not translated",
+            )
+        if len(declared.dims) > 1 and constant(self.flat(at)) == 0:
+            dims = (None, *(self.value(d) for d in declared.dims[1:]))
+            return Place(Array(at.array.name, at.array.type, dims), (), number(0))
+        return at
+
+    # Assignment
+    def assignment(self, node: Any) -> Expr:
+        if self.is_pointer(node.lvalue):
+            self.assign_pointer(node)
+            return number(0)
+        line = line_of(node)
+        value = self.value(node.rvalue)
+        target = self.value(node.lvalue)
+        if not isinstance(target, Var | Load):
+            unsupported(node, "an assignment to something that is not a variable or an element")
+        op = node.op[:-1]
+        if op and isinstance(target, Load) and any(isinstance(s, Assign) for s in self.post):
+            self.out.append(Assign(target, value, op, line))
+            return target
+        self.out.append(compound(target, value, op, line))
+        return target
+
+    def assign_pointer(self, node: Any) -> None:
+        raise NotImplementedError
+
+    # Calls
+    def _call(self, node: Any) -> Expr:
+        name = node.name.name if isinstance(node.name, c_ast.ID) else ""
+        if name in self.unit.functions:
+            return self.call_user(node, name)
+        plain = name.removeprefix("__builtin_")
+        if plain in BUILTIN_CONSTANTS and name != plain:
+            return BUILTIN_CONSTANTS[plain]
+        args = node.args.exprs if node.args is not None else []
+        if plain in ("memset", "memcpy", "memmove", "free", "assert", "__assert_fail", "expect", "unreachable"):
+            return self.call_memory(node, plain, args)
+        if plain in CLASSIFIERS or plain in ("isinf_sign",):
+            return Call(plain.removesuffix("_sign"), tuple(self.value(a) for a in args), INT)
+        if plain in FUNCTIONS:
+            wanted, kind = FUNCTIONS[plain]
+            values = [self.value(a) for a in args]
+            if len(values) != len(wanted):
+                unsupported(node, f"`{name}` called with {len(values)} arguments")
+            converted = tuple(convert(v, t) for v, t in zip(values, wanted, strict=True))
+            return Call(plain, converted, kind)
+        if plain in ("sqrtl", "expl", "fabsl", "powl", "logl", "sinl", "cosl"):
+            unsupported(node, f"`{name}`: CUDA has no long double")
+        if plain in ("printf", "fprintf", "puts", "putchar"):
+            unsupported(node, f"`{name}`: a kernel's results are what it writes to its arrays, not text")
+        if plain in ("malloc", "calloc", "realloc", "alloca"):
+            unsupported(node, f"`{name}` here: an allocation must initialise a pointer")
+        if plain in ("rand", "srand", "random", "drand48"):
+            unsupported(node, f"`{name}`: its hidden state makes every call depend on the one before")
+        unsupported(node, f"a call of `{name or 'a function pointer'}`, which is not defined in this file")
+
+    def call_memory(self, node: Any, name: str, args: list[Any]) -> Expr:
+        raise NotImplementedError
+
+
+def compound(target: Var | Load, value: Expr, op: str, line: int) -> Assign:
+    """`s = s + v` is put as `s += v`, so that later passes know one form."""
+    if not op and isinstance(value, Binary) and value.op in ("+", "-", "*", "&", "|", "^"):
+        same_kind = value.type == target.type
+        if same_kind and value.left == target:
+            return Assign(target, value.right, value.op, line)
+        if same_kind and value.right == target and value.op != "-":
+            return Assign(target, value.left, value.op, line)
+        if same_kind and value.op in "+-":  # (s + a) + b, (s + a) - b: one sum
+            inner, signs = value, [(value.op, value.right)]
+            while isinstance(inner.left, Binary) and inner.left.op in "+-" and inner.left.type == value.type:
+                inner = inner.left
+                signs.append((inner.op, inner.right))
+            if inner.left == target:
+                total: Expr | None = None
+                for sign, part in reversed(signs):
+                    if total is None:
+                        total = part if sign == "+" else Unary("-", part, part.type)
+                    else:
+                        total = Binary(sign, total, part, common(total.type, part.type))
+                assert total is not None
+                return Assign(target, total, "+", line)
+    return Assign(target, value, op, line)
+
+
+def convert(value: Expr, kind: Scalar) -> Expr:
+    """A value as an argument of this type, with the conversion C makes written out."""
+    if value.type == kind:
+        return value
+    if isinstance(value, Num) and kind == DOUBLE and value.type == INT and value.value is not None:
+        return Num(f"{value.value}.0", DOUBLE)
+    return Cast(kind, value)
+
+
+def line_of(node: Any) -> int:
+    return getattr(getattr(node, "coord", None), "line", 0) or 0
+
+

@@ -1,0 +1,521 @@
+"""C statements lowered, and functions read as a whole: `read_function` is the way in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pycparser import c_ast, c_generator
+
+from agent.translator.c.declarations import Declarations
+from agent.translator.c.exits import without_continues, without_returns
+from agent.translator.c.expressions import compound, line_of
+from agent.translator.c.problems import unsupported
+from agent.translator.c.scope import Array, Place, PointerVar, Table, Unit
+from agent.translator.c.syntax import (
+    AddressOf,
+    Assign,
+    Binary,
+    Body,
+    Break,
+    Continue,
+    Decl,
+    Expr,
+    For,
+    If,
+    Load,
+    Return,
+    Stmt,
+    Swap,
+    Switch,
+    Unary,
+    Var,
+    While,
+    add,
+    all_expressions,
+    constant,
+    map_expressions,
+    negate,
+    number,
+    sub,
+    substitute,
+    walk,
+    walk_statements,
+)
+from agent.translator.c.types import INT, VOID, Scalar
+
+_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "==": "=="}
+
+
+@dataclass(frozen=True)
+class DeviceFunction:
+    """A helper that works on numbers alone: it stays a function."""
+
+    name: str
+    type: Scalar
+    parameters: tuple[Var, ...]
+    body: Body
+
+
+@dataclass(frozen=True)
+class Function:
+    """The entry function, lowered. Arrays by name: parameters first, then tables; locals are in the body."""
+
+    name: str
+    scalars: tuple[Var, ...]
+    arrays: dict[str, Array]
+    tables: tuple[Table, ...]
+    helpers: tuple[DeviceFunction, ...]
+    body: Body
+    result: Var | None  # what is returned, assigned before the end of the body
+    taken: set[str] = field(default_factory=set)
+    aliases: dict[str, str] = field(default_factory=dict)  # pointers that loops swap: name -> first array
+
+
+def read_function(unit: Unit, name: str) -> Function:
+    """Raises TaskProblem naming the construct, its line and why."""
+    lowering = Lowering(unit, set(_RESERVED))
+    return lowering.entry(unit.functions[name])
+
+
+class Lowering(Declarations):
+    """Statements. One per function that is emitted (the entry, each device function)."""
+
+    # Functions
+    def entry(self, node: Any) -> Function:
+        declaration = node.decl.type
+        kind = self.unit.declared(declaration.type)
+        if kind.kind != "scalar":
+            unsupported(node, "a returned pointer: results go to arrays that the caller gave")
+        scalars, arrays = self.parameters(node)
+        self.find_swaps(node.body)
+        self.statement_list(node.body.block_items or [])
+        result = Var(self.fresh("result_value"), kind.type) if kind.type != VOID else None
+        body = without_returns(tuple(self.out), result, self.fresh("returned"))
+        if result is not None:
+            body = (Decl(result.name, result.type), *body)
+        return Function(
+            node.decl.name,
+            tuple(scalars),
+            {a.name: a for a in arrays},
+            tuple(self.tables),
+            tuple(self.helpers.values()),
+            body,
+            result,
+            self.taken,
+            self.aliases,
+        )
+
+    def parameters(self, node: Any) -> tuple[list[Var], list[Array]]:
+        scalars: list[Var] = []
+        arrays: list[tuple[Any, Any]] = []
+        listed = node.decl.type.args.params if node.decl.type.args is not None else []
+        for parameter in listed:
+            if isinstance(parameter, c_ast.EllipsisParam):
+                unsupported(parameter, "a variable number of arguments")
+            if parameter.name is None:
+                continue  # (void)
+            declared = self.unit.declared(parameter.type)
+            self.taken.add(parameter.name)
+            if declared.kind == "scalar":
+                var = Var(parameter.name, declared.type)
+                scalars.append(var)
+                self.scopes[-1][parameter.name] = var
+            else:
+                arrays.append((parameter, declared))
+        made: list[Array] = []
+        walking = _moved(node.body)
+        for parameter, declared in arrays:  # extents may name any scalar parameter
+            dims = (None, *(self.value(d) for d in declared.dims[1:]))
+            array = Array(parameter.name, declared.type, dims)
+            made.append(array)
+            self.scopes[-1][parameter.name] = array
+            if parameter.name in walking:
+                pointer = PointerVar(parameter.name, declared.type, Place(array, (), number(0)))
+                pointer.offset = Var(self.fresh(parameter.name + "_at"), INT)
+                self.out += [Decl(pointer.offset.name, INT), Assign(pointer.offset, number(0))]
+                self.scopes[-1][parameter.name] = pointer
+        return scalars, made
+
+    def device_function(self, name: str) -> DeviceFunction:
+        """A helper over numbers. Raises TaskProblem where it has pointers."""
+        if name in self.helpers:
+            return self.helpers[name]
+        node = self.unit.functions[name]
+        kind = self.unit.declared(node.decl.type.type)
+        self.helpers[name] = DeviceFunction(name, kind.type, (), ())  # stands while its own body is read
+        inner = Lowering(self.unit, set(_RESERVED))
+        inner.helpers, inner.tables, inner.table_names = self.helpers, self.tables, self.table_names
+        scalars, _ = inner.parameters(node)
+        inner.statement_list(node.body.block_items or [])
+        function = DeviceFunction(name, kind.type, tuple(scalars), tuple(inner.out))
+        self.helpers.pop(name)
+        self.helpers[name] = function
+        return function
+
+    def call_user(self, node: Any, name: str) -> Expr:
+        function = self.unit.functions[name]
+        args = node.args.exprs if node.args is not None else []
+        listed = function.decl.type.args.params if function.decl.type.args is not None else []
+        parameters = [p for p in listed if getattr(p, "name", None)]
+        if len(args) != len(parameters):
+            unsupported(node, f"`{name}` called with {len(args)} arguments instead of {len(parameters)}")
+        if not any(self.unit.declared(p.type).kind != "scalar" for p in parameters):
+            if self.unit.declared(function.decl.type.type).type != VOID:
+                return self.device_call(node, self.device_function(name), args)
+        return self.inline(node, name, function, parameters, args)
+
+    def inline(self, node: Any, name: str, function: Any, parameters: list[Any], args: list[Any]) -> Expr:
+        """The helper's body in place of the call."""
+        if name in self.inlining:
+            unsupported(node, f"`{name}` calls itself over arrays: recursion has no parallel form here")
+        kind = self.unit.declared(function.decl.type.type)
+        bound = [self.bind(p, a) for p, a in zip(parameters, args, strict=True)]
+        outer = self.scopes
+        self.scopes = [{}, dict(bound)]
+        self.inlining.append(name)
+        saved, self.out = self.out, []
+        saved_post, self.post = self.post, []
+        self.statement_list(function.body.block_items or [])
+        body, self.out, self.post = tuple(self.out), saved, saved_post
+        self.inlining.pop()
+        self.scopes = outer
+        result = Var(self.fresh(name + "_value"), kind.type) if kind.type != VOID else None
+        if result is not None:
+            self.out.append(Decl(result.name, result.type, line_of(node)))
+        self.out += without_returns(body, result, self.fresh(name + "_returned"))
+        return result if result is not None else number(0, VOID)
+
+    # Statements
+    def statement_list(self, nodes: list[Any]) -> None:
+        self.scopes.append({})
+        position = 0
+        while position < len(nodes):
+            taken = self.swap_at(nodes, position)
+            if taken:
+                position += taken
+                continue
+            self.statement(nodes[position])
+            position += 1
+        self.scopes.pop()
+
+    def body_of(self, node: Any) -> Body:
+        """A nested statement, lowered aside."""
+        saved, self.out = self.out, []
+        pointers = self.pointer_state()
+        nodes = (node.block_items or []) if isinstance(node, c_ast.Compound) else [node] if node else []
+        self.statement_list(nodes)
+        body, self.out = tuple(self.out), saved
+        self.check_pointers(node, pointers)
+        return body
+
+    def statement(self, node: Any) -> None:
+        line = line_of(node)
+        match node:
+            case c_ast.Decl():
+                self.declaration(node)
+            case c_ast.DeclList():
+                for each in node.decls:
+                    self.declaration(each)
+            case c_ast.Compound():
+                self.statement_list(node.block_items or [])
+            case c_ast.If():
+                self._if(node)
+            case c_ast.For():
+                self.scopes.append({})
+                self._for(node)
+                self.scopes.pop()
+            case c_ast.While():
+                self._while(node)
+            case c_ast.DoWhile():
+                self._do(node)
+            case c_ast.Switch():
+                self._switch(node)
+            case c_ast.Break():
+                self.out.append(Break(line))
+            case c_ast.Continue():
+                self.out.append(Continue(line))
+            case c_ast.Return():
+                value = self.value(node.expr) if node.expr is not None else None
+                self.flush()
+                self.out.append(Return(value, line))
+            case c_ast.EmptyStatement() | c_ast.Pragma() | c_ast.Typedef():
+                if isinstance(node, c_ast.Typedef):
+                    self.unit.typedefs[node.name] = node.type
+            case c_ast.Goto() | c_ast.Label():
+                unsupported(node, "`goto`: jumps have no parallel form")
+            case _:
+                self.effect(node)
+
+    def _if(self, node: Any) -> None:
+        test = self.truth(node.cond)
+        self.flush()
+        known = constant(test)
+        if known is not None:
+            chosen = node.iftrue if known else node.iffalse
+            if chosen is not None:
+                self.statement_list((chosen.block_items or []) if isinstance(chosen, c_ast.Compound) else [chosen])
+            return
+        then, other = self.body_of(node.iftrue), self.body_of(node.iffalse)
+        if then or other:
+            self.out.append(If(test, then, other, line_of(node)) if then else If(negate(test), other, (), line_of(node)))
+
+    def _while(self, node: Any) -> None:
+        if self._countdown_while(node):
+            return
+        before, test, after = self.captured(lambda: self.truth(node.cond))
+        body = self.body_of(node.stmt)
+        line = line_of(node)
+        if not before and not after:
+            self.out.append(While(test, body, line=line))
+        else:
+            self.out.append(While(number(1), self._leave(before, test, after, line) + body, line=line))
+
+    def _countdown_while(self, node: Any) -> bool:
+        """`while (n-- > 0)`: n turns, after which n is -1."""
+        var = self._decremented(node.cond)
+        if var is None:
+            return False
+        body = self.body_of(node.stmt)
+        if not _steady(var, (), body) or any(isinstance(s, Break) for s in walk_statements(body)):
+            return self._give_up_countdown(node, var, body)
+        turn = Var(self.fresh("turn"), var.type)
+        left = sub(sub(var, number(1)), turn)
+        body = tuple(map_expressions(s, lambda e: substitute(e, {var.name: left})) for s in body)
+        line = line_of(node)
+        self.out.append(For(turn, number(0), "<", var, number(1), body, True, line))
+        self.out.append(Assign(var, number(-1), line=line))
+        return True
+
+    def _give_up_countdown(self, node: Any, var: Var, body: Body) -> bool:
+        line = line_of(node)
+        test = Binary(">" if isinstance(node.cond, c_ast.BinaryOp) and node.cond.op == ">" else "!=", var, number(0), INT)
+        leave = self._leave((), test, (Assign(var, number(1), "-", line),), line)
+        self.out.append(While(number(1), leave + body, line=line))
+        return True
+
+    def _decremented(self, cond: Any) -> Var | None:
+        """The variable of `n--`, `n-- > 0`, `n-- != 0`."""
+        step = cond.left if isinstance(cond, c_ast.BinaryOp) and cond.op in (">", "!=") else cond
+        if isinstance(cond, c_ast.BinaryOp) and (cond.op not in (">", "!=") or constant(self.value(cond.right)) != 0):
+            return None
+        if isinstance(step, c_ast.UnaryOp) and step.op == "p--" and isinstance(step.expr, c_ast.ID):
+            var = self.find(step.expr)
+            return var if isinstance(var, Var) else None
+        return None
+
+    def _leave(self, before: Body, test: Expr, after: Body, line: int) -> Body:
+        """Evaluate a condition with side effects, and break where it fails."""
+        if not after:
+            return (*before, If(negate(test), (Break(line),), line=line))
+        going = Var(self.fresh("going"), Scalar("int"))
+        return (
+            *before,
+            Decl(going.name, going.type, line),
+            Assign(going, test, line=line),
+            *after,
+            If(negate(going), (Break(line),), line=line),
+        )
+
+    def _do(self, node: Any) -> None:
+        body = self.body_of(node.stmt)
+        before, test, after = self.captured(lambda: self.truth(node.cond))
+        line = line_of(node)
+        if not before and not after:
+            if constant(test) == 0 and not any(isinstance(s, Break | Continue) for s in walk_statements(body)):
+                self.out += body
+            else:
+                self.out.append(While(test, body, after=True, line=line))
+            return
+        body = without_continues(body, self.fresh("skipped"))
+        self.out.append(While(number(1), body + self._leave(before, test, after, line), line=line))
+
+    def _switch(self, node: Any) -> None:
+        value = self.value(node.cond)
+        self.flush()
+        cases: list[tuple[str | None, Body]] = []
+        items = (node.stmt.block_items or []) if isinstance(node.stmt, c_ast.Compound) else [node.stmt]
+        for item in items:
+            if isinstance(item, c_ast.Case):
+                known = self.value(item.expr)
+                cases.append((c_generator.CGenerator().visit(item.expr) if constant(known) is None
+                              else str(constant(known)), self.body_of(c_ast.Compound(item.stmts))))
+            elif isinstance(item, c_ast.Default):
+                cases.append((None, self.body_of(c_ast.Compound(item.stmts))))
+            else:
+                unsupported(item, "a statement of a switch outside its cases")
+        self.out.append(Switch(value, tuple(cases), line_of(node)))
+
+    # Loops
+    def _for(self, node: Any) -> None:
+        own: set[str] = set()
+        if isinstance(node.init, c_ast.DeclList):
+            for each in node.init.decls:
+                self.declaration(each)
+                symbol = self.scopes[-1].get(each.name)
+                if isinstance(symbol, Var):
+                    own.add(symbol.name)
+        elif node.init is not None:
+            self.effect(node.init)
+        if not self._countdown(node, own) and not self._counted(node, own):
+            self._general(node)
+
+    def _counted(self, node: Any, own: set[str]) -> bool:
+        """`for (i = lo; i < bound; i += step)`, where nothing in the body disturbs it."""
+        if node.cond is None or node.next is None:
+            return False
+        before, test, after = self.captured(lambda: self.truth(node.cond))
+        steps_before, _, steps_after = self.captured(lambda: (self.effect(node.next), number(0))[1])
+        steps = (*steps_before, *steps_after)
+        if before or after:
+            return False
+        header = _header(test, steps)
+        if header is None:
+            return False
+        var, relation, bound, step, others = header
+        body = self.body_of(node.stmt)
+        if others:
+            body = without_continues(body, self.fresh("skipped")) + others
+        line = line_of(node)
+        if not _steady(var, (bound, step), body):
+            self._as_while(test, body if others else without_continues(body, self.fresh("skipped")), steps if not others
+                           else tuple(s for s in steps if s not in others), line)
+            return True
+        self.out.append(self.loop(var, self.start_of(var), relation, bound, step, body, var.name in own, line))
+        return True
+
+    def loop(
+        self, var: Var, lo: Expr, relation: str, bound: Expr, step: Expr, body: Body, own: bool, line: int
+    ) -> For:
+        if own and self.out and isinstance(self.out[-1], Decl) and self.out[-1].name == var.name:
+            self.out.pop()
+        return For(var, lo, relation, bound, step, body, own, line)
+
+    def start_of(self, var: Var) -> Expr:
+        """The value that was just assigned to the loop's variable, taken out of the statements before it."""
+        for position in range(len(self.out) - 1, max(len(self.out) - 6, -1), -1):
+            stmt = self.out[position]
+            if isinstance(stmt, Assign) and stmt.target == var and not stmt.op:
+                between = self.out[position + 1 :]
+                names = {n.name for n in walk(stmt.value) if isinstance(n, Var)} | {var.name}
+                if any(isinstance(s, Assign) and _writes_any(s, names) for s in between):
+                    break
+                if any(not isinstance(s, Assign | Decl) for s in between):
+                    break
+                if any(n == var for s in between if isinstance(s, Assign) for n in walk(s.value)):
+                    break
+                del self.out[position]
+                return stmt.value
+            if not isinstance(stmt, Assign | Decl):
+                break
+        return self.temporary(var.name + "_start", var)
+
+    def _countdown(self, node: Any, own: set[str]) -> bool:
+        """`for (i = n; i-- > 0;)`."""
+        if node.next is not None or node.cond is None:
+            return False
+        var = self._decremented(node.cond)
+        if var is None or var.name not in own:
+            return False
+        body = self.body_of(node.stmt)
+        if not _steady(var, (), body):
+            return False
+        lo = sub(self.start_of(var), number(1))
+        self.out.append(self.loop(var, lo, ">=", number(0), number(-1), body, True, line_of(node)))
+        return True
+
+    def _general(self, node: Any) -> None:
+        before, test, after = (
+            self.captured(lambda: self.truth(node.cond)) if node.cond is not None else ((), number(1), ())
+        )
+        body = without_continues(self.body_of(node.stmt), self.fresh("skipped"))
+        steps: Body = ()
+        if node.next is not None:
+            steps_before, _, steps_after = self.captured(lambda: (self.effect(node.next), number(0))[1])
+            steps = (*steps_before, *steps_after)
+        if before or after:
+            body = self._leave(before, test, after, line_of(node)) + body
+            test = number(1)
+        self._as_while(test, body, steps, line_of(node))
+
+    def _as_while(self, test: Expr, body: Body, steps: Body, line: int) -> None:
+        self.out.append(While(test, body + steps, line=line))
+
+    def pointer_swap(self, left: str, right: str, line: int) -> None:
+        self.out.append(Swap(left, right, line))
+
+
+def _header(test: Expr, steps: Body) -> tuple[Var, str, Expr, Expr, Body] | None:
+    """(variable, relation, bound, step, other statements of the step) of a counted loop."""
+    if not isinstance(test, Binary) or test.op not in ("<", "<=", ">", ">=", "!="):
+        return None
+    for var, relation, bound in ((test.left, test.op, test.right), (test.right, _TURNED[test.op], test.left)):
+        if not isinstance(var, Var) or not var.type.is_integer:
+            continue
+        for stmt in steps:
+            if isinstance(stmt, Assign) and stmt.target == var and stmt.op in ("+", "-"):
+                step = stmt.value
+                if stmt.op == "-":
+                    value = constant(step)
+                    step = number(-value) if value is not None else Unary("-", step, step.type)
+                value = constant(step)
+                if value is None and relation in (">", ">=") and stmt.op == "+":
+                    continue
+                if value is not None and (
+                    value == 0 or (value < 0) != (relation in (">", ">=")) and relation != "!="
+                ):
+                    continue
+                if relation == "!=" and value not in (1, -1):
+                    continue
+                others = tuple(s for s in steps if s is not stmt)
+                if not any(isinstance(s, Assign) and s.target == var for s in others):
+                    return var, relation, bound, step, others
+    return None
+
+
+def _moved(body: Any) -> set[str]:
+    """Names that `++`, `--`, `+=`, `-=` are applied to, or that are assigned from themselves (`p = p + 1`)."""
+    found: set[str] = set()
+
+    def visit(node: Any) -> None:
+        if isinstance(node, c_ast.UnaryOp) and node.op in ("p++", "p--", "++", "--"):
+            if isinstance(node.expr, c_ast.ID):
+                found.add(node.expr.name)
+        elif isinstance(node, c_ast.Assignment) and isinstance(node.lvalue, c_ast.ID):
+            if node.op in ("+=", "-=") or not isinstance(node.rvalue, c_ast.ID):
+                found.add(node.lvalue.name)
+        for _, child in node.children():
+            visit(child)
+
+    visit(body)
+    return found
+
+
+def _writes_any(stmt: Stmt, names: set[str]) -> bool:
+    return isinstance(stmt, Assign) and isinstance(stmt.target, Var) and stmt.target.name in names
+
+
+def _steady(var: Var, invariants: tuple[Expr, ...], body: Body) -> bool:
+    """Whether the body leaves the loop's variable, bound and step alone."""
+    names = {n.name for e in invariants for n in walk(e) if isinstance(n, Var)} | {var.name}
+    arrays = {n.array for e in invariants for n in walk(e) if isinstance(n, Load)}
+    for stmt in walk_statements(body):
+        if _writes_any(stmt, names) or (isinstance(stmt, For) and stmt.var.name in names):
+            return False
+        if isinstance(stmt, Assign) and isinstance(stmt.target, Load) and stmt.target.array in arrays:
+            return False
+    return not any(n.name in names for e in all_expressions(body) if (n := _address(e)) is not None)
+
+
+def _address(expr: Expr) -> Var | None:
+    return Var(expr.name, expr.type) if isinstance(expr, AddressOf) else None
+
+
+#: Names that mean something in CUDA C++ and nothing in C.
+_RESERVED = (
+    "threadIdx blockIdx blockDim gridDim warpSize class new delete template this typename namespace operator "
+    "private public protected virtual friend try catch throw using bool true false and or not xor "
+    "launch block grid scalars min max abs"
+).split()
+
+__all__ = ["DeviceFunction", "Function", "Lowering", "add", "compound", "read_function"]

@@ -1,0 +1,1 @@
+"""One rewrite each: when it is legal, what it changes."""

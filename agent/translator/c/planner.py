@@ -1,0 +1,649 @@
+"""A normalised function as stages: which loops become kernels, and what the host does between them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agent.translator.c.dataflow import (
+    addresses,
+    arrays_used,
+    arrays_written,
+    flow,
+    live_before,
+    names_read,
+)
+from agent.translator.c.exits import without_breaks
+from agent.translator.c.frontend import Function
+from agent.translator.c.library import CLASSIFIERS, FUNCTIONS
+from agent.translator.c.loops import (
+    Judge,
+    Nest,
+    Verdict,
+    descend,
+    distribute,
+    parallel_nest,
+    promote_elements,
+    sink_arrays,
+)
+from agent.translator.c.normalise import _breaks, fresh, last_value, normalise
+from agent.translator.c.stages import (
+    Guard,
+    HostAssign,
+    HostBreak,
+    HostIf,
+    HostLoop,
+    HostSwap,
+    MapStage,
+    Plan,
+    ReduceStage,
+    Scratch,
+    SerialStage,
+    Stage,
+)
+from agent.translator.c.syntax import (
+    AddressOf,
+    ArrayDecl,
+    Assign,
+    Binary,
+    Body,
+    Break,
+    Call,
+    Cond,
+    Decl,
+    Expr,
+    For,
+    If,
+    Load,
+    Pointer,
+    Stmt,
+    Swap,
+    Switch,
+    Var,
+    While,
+    add,
+    constant,
+    contains_loop,
+    expressions,
+    map_expressions,
+    number,
+    substitute,
+    walk,
+    walk_statements,
+    with_blocks,
+)
+from agent.translator.c.types import INT
+from sandbox.errors import TaskProblem
+from sandbox.tasks.c.polynomial import Polynomial
+from sandbox.types import Problem
+
+
+class _Demote(Exception):
+    """A scalar thought to live on the host is written by a kernel: plan again with it on the device."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+def plan(function: Function) -> Plan:
+    """Raises TaskProblem for what has no translation."""
+    live = frozenset({function.result.name}) if function.result else frozenset()
+    body = sink_arrays(normalise(function.body, live, function.taken))
+    forced: set[str] = set()
+    while True:
+        try:
+            return _Planner(function, body, forced, set(function.taken)).run(live)
+        except _Demote as demote:
+            if demote.name in forced:
+                raise AssertionError(f"{demote.name} was demoted twice") from demote
+            parameter = next((v for v in function.scalars if v.name == demote.name), None)
+            if parameter is None:
+                forced.add(demote.name)
+            else:
+                copy = Var(fresh(function.taken, parameter.name + "_now"), parameter.type)
+                body = _renamed(body, parameter, copy)
+                forced.add(copy.name)
+
+
+def _renamed(body: Body, parameter: Var, copy: Var) -> Body:
+    """The body on a copy of a parameter, which kernels may change."""
+
+    def change(stmt: Stmt) -> Stmt:
+        stmt = with_blocks(stmt, lambda b: tuple(change(s) for s in b))
+        return replace(stmt, var=copy) if isinstance(stmt, For) and stmt.var == parameter else stmt
+
+    changed = tuple(map_expressions(change(s), lambda e: substitute(e, {parameter.name: copy})) for s in body)
+    return (Decl(copy.name, copy.type), Assign(copy, parameter), *changed)
+
+
+class _Planner:
+    def __init__(self, function: Function, body: Body, forced: set[str], taken: set[str]):
+        self.function = function
+        self.body = body
+        self.taken = taken
+        self.kernel_names: set[str] = set()
+        self.notes: list[str] = []
+        self.types: dict[str, Var] = {v.name: v for v in function.scalars}
+        dims = {a.name: a.dims for a in function.arrays.values()} | {t.array.name: t.array.dims for t in function.tables}
+        for stmt in walk_statements(body):
+            if isinstance(stmt, Decl):
+                self.types[stmt.name] = Var(stmt.name, stmt.type)
+            elif isinstance(stmt, For):
+                self.types.setdefault(stmt.var.name, stmt.var)
+            elif isinstance(stmt, ArrayDecl):
+                dims[stmt.name] = stmt.dims
+        self.judge = Judge(dims, {n: v.type for n, v in self.types.items()}, self._aliases())
+        self.device_names = self._device(forced)
+
+    def run(self, live: frozenset[str]) -> Plan:
+        stages = self.stages(self.body, live, in_loop=False)
+        crossing = self._crossing(stages)
+        host = frozenset(self.types) - self.device_names
+        return Plan(tuple(stages), host, crossing, self.types, self.notes)
+
+    def _aliases(self) -> dict[str, frozenset[str]]:
+        """A swapped pointer may stand for any of the arrays that the swaps exchange, but for no other pointer's."""
+        bases = frozenset(self.function.aliases.values())
+        related: dict[str, frozenset[str]] = {}
+        for name in self.function.aliases:
+            related[name] = bases
+            for base in bases:
+                related[base] = related.get(base, frozenset()) | {name}
+        return related
+
+    # Where scalars live
+    def _device(self, forced: set[str]) -> frozenset[str]:
+        device = set(forced)
+        while True:
+            before = len(device)
+            self._spread(self.body, False, device)
+            if len(device) == before:
+                return frozenset(device)
+
+    def _spread(self, body: Body, controlled: bool, device: set[str]) -> None:
+        for stmt in body:
+            if isinstance(stmt, Assign) and isinstance(stmt.target, Var):
+                if controlled or not self.on_host(stmt.value, device):
+                    device.add(stmt.target.name)
+            device |= addresses(expressions(stmt))
+            head = [e for e in expressions(stmt)] if isinstance(stmt, If | For | While | Switch) else []
+            inner = controlled or any(not self.on_host(e, device) for e in head)
+            if isinstance(stmt, For) and inner:
+                device.add(stmt.var.name)
+            if isinstance(stmt, For):
+                self._spread(stmt.body, inner or not contains_loop(stmt.body), device)
+            elif isinstance(stmt, If):
+                self._spread(stmt.then, inner, device)
+                self._spread(stmt.other, inner, device)
+            elif isinstance(stmt, While):
+                inner = inner or not contains_loop(stmt.body)
+                self._spread(stmt.body, inner, device)
+            elif isinstance(stmt, Switch):
+                for _, case in stmt.cases:
+                    self._spread(case, True, device)
+
+    def on_host(self, expr: Expr, device: set[str] | frozenset[str] | None = None) -> bool:
+        """Whether host code can evaluate the expression."""
+        device = self.device_names if device is None else device
+        for node in walk(expr):
+            if isinstance(node, Load | Pointer | AddressOf):
+                return False
+            if isinstance(node, Call) and node.function not in FUNCTIONS and node.function not in CLASSIFIERS:
+                return False
+            if isinstance(node, Var) and node.name in device:
+                return False
+        return True
+
+    def _crossing(self, stages: list[Stage]) -> dict[str, Var]:
+        """Scalars on the device that one kernel writes and another reads."""
+        from agent.translator.c.stages import kernels
+
+        found: dict[str, Var] = {}
+        for kernel in kernels(tuple(stages)):
+            body = whole_body(kernel)
+            total = flow(body)
+            declared = own_names(kernel)
+            writes = (total.written | total.exposed) - declared
+            for name in sorted(writes & (self.device_names | frozenset(g.flag.name for g in kernel.guards))):
+                if name in total.exposed or name in kernel.live:
+                    found[name] = self.types[name]
+            for guard in kernel.guards:
+                found[guard.flag.name] = guard.flag
+        return found
+
+    # Statements
+    def stages(self, body: Body, live_after: frozenset[str], in_loop: bool) -> list[Stage]:
+        out: list[Stage] = []
+        pending: list[Stmt] = []
+        for position, stmt in enumerate(body):
+            rest = body[position + 1 :]
+            live = live_before(rest, live_after)
+            self._statement(stmt, rest, live, in_loop, out, pending)
+        self._flush(out, pending, live_after)
+        return out
+
+    def _statement(
+        self, stmt: Stmt, rest: Body, live: frozenset[str], in_loop: bool, out: list[Stage], pending: list[Stmt]
+    ) -> None:
+        match stmt:
+            case Decl():
+                pass
+            case ArrayDecl():
+                if not all(self.on_host(d) for d in stmt.dims):
+                    raise _unsupported(
+                        f"the local array `{stmt.name}`: its length is computed from array elements, "
+                        "so the host cannot allocate it",
+                        stmt.line,
+                    )
+                out.append(Scratch(stmt))
+            case Assign():
+                if isinstance(stmt.target, Var) and stmt.target.name not in self.device_names:
+                    self._flush_readers(stmt.target.name, out, pending, live | names_read((stmt.value,)))
+                    out.append(HostAssign(stmt))
+                else:
+                    pending.append(stmt)
+            case If():
+                self._if(stmt, live, in_loop, out, pending)
+            case For():
+                self._loop(stmt, live, out, pending)
+            case While():
+                self._while(stmt, live, out, pending)
+            case Swap():
+                self._flush(out, pending, live)
+                out.append(HostSwap(stmt))
+            case Break() if in_loop:
+                self._flush(out, pending, live)
+                out.append(HostBreak())
+            case _:
+                pending.append(stmt)
+
+    def _flush(self, out: list[Stage], pending: list[Stmt], live: frozenset[str], why: tuple[str, ...] = ()) -> None:
+        if not any(not isinstance(s, Decl) for s in pending):
+            pending.clear()
+            return
+        body = tuple(pending)
+        pending.clear()
+        last = out[-1] if out else None
+        if isinstance(last, ReduceStage) and not last.guards and not contains_loop(body):
+            out[-1] = replace(last, after=(*last.after, *body), live=live)
+            self._check_home(out[-1])
+            return
+        if isinstance(last, SerialStage) and not last.guards:
+            out[-1] = replace(last, body=(*last.body, *body), live=live, why=(*last.why, *why))
+            self._check_home(out[-1])
+            return
+        stage = SerialStage(self._kernel_name("scalar", body), body, why, live, line=_line(body))
+        out.append(stage)
+        self._check_home(stage)
+
+    def _flush_readers(self, name: str, out: list[Stage], pending: list[Stmt], live: frozenset[str]) -> None:
+        """Kernels read host scalars when they are launched: those that need the old value go first."""
+        if name in flow(tuple(pending)).exposed:
+            self._flush(out, pending, live)
+
+    def _check_home(self, stage: MapStage | ReduceStage | SerialStage) -> None:
+        """Raises _Demote where a kernel computes a scalar that later host code would want."""
+        body = whole_body(stage)
+        own = own_names(stage)
+        for name in sorted(flow(body).written - own):
+            if name in stage.live and name not in self.device_names:
+                raise _Demote(name)
+
+    def _kernel_name(self, role: str, body: Body) -> str:
+        arrays = sorted(arrays_written(body))
+        arrays = [a for a in arrays if a in self.function.arrays or not any(a == s for s in ())]
+        if role == "map":
+            wanted = f"{self.function.name}_{'_'.join(arrays[:2])}" if arrays else f"{self.function.name}_kernel"
+        else:
+            wanted = f"{self.function.name}_{role}"
+        if wanted in self.function.taken:
+            wanted += "_kernel"
+        name = fresh(self.kernel_names, wanted)
+        return name
+
+    # Conditions
+    def _if(self, stmt: If, live: frozenset[str], in_loop: bool, out: list[Stage], pending: list[Stmt]) -> None:
+        host_writes = [
+            s
+            for s in walk_statements((stmt,))
+            if isinstance(s, Assign) and isinstance(s.target, Var) and s.target.name not in self.device_names
+        ]
+        breaks = _breaks((*stmt.then, *stmt.other)) and in_loop
+        has_swap = any(isinstance(s, Swap) for s in walk_statements((stmt,)))
+        if not contains_loop((stmt,)) and not host_writes and not breaks and not has_swap:
+            pending.append(stmt)
+            return
+        if self.on_host(stmt.test):
+            self._flush(out, pending, live | flow((stmt,)).exposed)
+            then = self.stages(stmt.then, live, in_loop)
+            other = self.stages(stmt.other, live, in_loop)
+            out.append(HostIf(stmt.test, tuple(then), tuple(other)))
+            return
+        if breaks or has_swap:
+            raise _Serial(f"line {stmt.line}: a condition on computed values decides how the loop goes on")
+        flag = Var(fresh(self.taken, "holds"), INT)
+        self.types[flag.name] = flag
+        self.device_names |= {flag.name}
+        pending.append(Assign(flag, stmt.test, line=stmt.line))
+        both = live | {flag.name} | flow((stmt,)).exposed
+        self._flush(out, pending, both)
+        then = self.stages(stmt.then, both, False)
+        other = self.stages(stmt.other, both, False)
+        out += [guarded(s, Guard(flag, True)) for s in then]
+        out += [guarded(s, Guard(flag, False)) for s in other]
+
+    # Loops
+    def _loop(self, loop: For, live: frozenset[str], out: list[Stage], pending: list[Stmt]) -> None:
+        after: list[Stmt] = []
+        if not loop.own and loop.var.name in live and not _breaks(loop.body):
+            ran = Binary(loop.relation, loop.lo, loop.bound, INT)
+            known = constant(ran)
+            final = last_value(loop) if known != 0 else loop.lo
+            after.append(Assign(loop.var, Cond(ran, final, loop.lo, loop.var.type), line=loop.line))
+            live -= {loop.var.name}
+        made = self._parallel(loop, live, out, pending)
+        if not made:
+            self._otherwise(loop, live | ({loop.var.name} if after else frozenset()), out, pending)
+            if isinstance(out[-1] if out else None, SerialStage) or pending:
+                after = [] if pending and pending[-1] == loop else after
+        for stmt in after:
+            self._statement(stmt, (), live | {loop.var.name}, False, out, pending)
+
+    def _parallel(self, loop: For, live: frozenset[str], out: list[Stage], pending: list[Stmt]) -> bool:
+        """Appends kernels for the loop where it can run in parallel."""
+        verdict = self.judge.verdict(loop, live)
+        if self._launchable(loop) and verdict.parallel and not verdict.reductions and not verdict.atomics:
+            pieces = distribute(loop)
+            nests = [parallel_nest(self.judge, p, live) for p in pieces]
+            if len(pieces) > 1 and all(n is not None and len(n.dims) > 1 for n in nests):
+                for nest in nests:
+                    assert nest is not None
+                    self._map(nest, verdict, loop, live, out, pending)
+                return True
+            nest = parallel_nest(self.judge, loop, live)
+            if nest is None:
+                nest = Nest((loop,), loop.body)
+            self._map(nest, verdict, loop, live, out, pending)
+            return True
+        if self._launchable(loop) and verdict.parallel and verdict.reductions:
+            self._reduce(loop, verdict, live, out, pending)
+            return True
+        nest = parallel_nest(self.judge, loop, live) if not verdict.carried else None
+        if nest is not None and all(self._launchable(d) for d in nest.dims):
+            if not verdict.atomics or not _data_dependent(verdict):
+                self._map(nest, verdict, loop, live, out, pending)
+                return True
+        if verdict.parallel and verdict.atomics and self._launchable(loop):
+            promoted = promote_elements(loop, verdict.atomics, set(self.taken), self.judge.dims)
+            if promoted is not None and self._promoted(promoted, live, out, pending):
+                return True
+            self._map(self._atomic_nest(loop, live), verdict, loop, live, out, pending)
+            return True
+        if not verdict.carried and verdict.conflicts and self._launchable(loop):
+            arrays = frozenset(c.first.array for c in verdict.conflicts)
+            promoted = promote_elements(loop, arrays, set(self.taken), self.judge.dims)
+            if promoted is not None:
+                return self._promoted(promoted, live, out, pending)
+        return False
+
+    def _promoted(self, body: Body, live: frozenset[str], out: list[Stage], pending: list[Stmt]) -> bool:
+        """Plans a loop whose elements have become scalars, where that makes it parallel."""
+        loop = next(s for s in body if isinstance(s, For))
+        after = tuple(body[body.index(loop) + 1 :])
+        inner_live = live_before(after, live)
+        for stmt in body:
+            if isinstance(stmt, Decl):
+                self.types[stmt.name] = Var(stmt.name, stmt.type)
+                self.device_names |= {stmt.name}
+        verdict = self.judge.verdict(loop, inner_live)
+        if not verdict.parallel or not verdict.reductions:
+            return False
+        self.taken |= {s.name for s in body if isinstance(s, Decl)}
+        pending += [s for s in body[: body.index(loop)] if not isinstance(s, Decl)]
+        self._reduce(loop, verdict, inner_live, out, pending)
+        pending += after
+        return True
+
+    def _launchable(self, loop: For) -> bool:
+        """Whether the host knows how many iterations there are."""
+        return all(self.on_host(e) for e in (loop.lo, loop.bound, loop.step))
+
+    def _map(
+        self, nest: Nest, verdict: Verdict, loop: For, live: frozenset[str], out: list[Stage], pending: list[Stmt]
+    ) -> None:
+        self._flush(out, pending, live_before((loop,), live))
+        stage = MapStage(
+            self._kernel_name("map", nest.body), nest.dims, nest.body, verdict.atomics, live, line=loop.line
+        )
+        self._check_home(stage)
+        conditions = sorted(nest.assumed | verdict.assumed, key=str)
+        out.append(self._checked(stage, conditions, loop, live) if conditions else stage)
+
+    def _checked(self, stage: MapStage, conditions: list[Polynomial], loop: For, live: frozenset[str]) -> Stage:
+        """The kernel where rows do not overlap, one thread where they do."""
+        test: Expr | None = None
+        for condition in conditions:
+            value = _as_expression(condition, self.types)
+            if constant(value) is None:
+                part = Binary(">", value, number(0), INT)
+                test = part if test is None else Binary("&&", test, part, INT)
+        if test is None:
+            return stage
+        serial = SerialStage(self._kernel_name("overlapping", (loop,)), (loop,), ("rows overlap",), live, line=loop.line)
+        return HostIf(test, (stage,), (serial,), "Rows that overlap are written in C's order, by one thread.")
+
+    def _atomic_nest(self, loop: For, live: frozenset[str]) -> Nest:
+        """Inner loops of the band that may run in parallel as well, updates being atomic."""
+        band, prelude, _ = descend(loop)
+        dims = [loop]
+        for inner in band[1:]:
+            verdict = self.judge.verdict(inner, live)
+            names = names_read((inner.lo, inner.bound, inner.step))
+            if not verdict.parallel or verdict.reductions or not self._launchable(inner):
+                break
+            if not names.isdisjoint({d.var.name for d in dims}):
+                break
+            dims.append(inner)
+        from agent.translator.c.loops import _rest, _tiny
+
+        while len(dims) > 1 and _tiny(dims[-1]):
+            dims.pop()
+        return Nest(tuple(dims), _rest(loop, dims))
+
+    def _reduce(
+        self, loop: For, verdict: Verdict, live: frozenset[str], out: list[Stage], pending: list[Stmt]
+    ) -> None:
+        names = {r.var.name for r in verdict.reductions} | {r.companion.name for r in verdict.reductions if r.companion}
+        for name in sorted(names):
+            if name not in self.device_names:
+                raise _Demote(name)
+        band, _, _ = descend(loop)
+        dims = [loop]
+        for inner in band[1:] if not any(r.companion for r in verdict.reductions) else []:
+            judged = self.judge.verdict(inner, live | names)
+            same = {r.var.name for r in judged.reductions} == names and not judged.blockers
+            header = names_read((inner.lo, inner.bound, inner.step))
+            if not same or not self._launchable(inner) or not header.isdisjoint({d.var.name for d in dims}):
+                break
+            dims.append(inner)
+        from agent.translator.c.loops import _rest
+
+        body = _rest(loop, dims)
+        total = flow(tuple(pending))
+        main_reads = flow(body).exposed - names
+        if not main_reads.isdisjoint(total.written) or not arrays_used(body).isdisjoint(arrays_written(tuple(pending))):
+            self._flush(out, pending, live_before((loop,), live))
+        if contains_loop(tuple(pending)) or not arrays_written(body).isdisjoint(arrays_used(tuple(pending))):
+            self._flush(out, pending, live_before((loop,), live))
+        before = tuple(pending)
+        pending.clear()
+        stage = ReduceStage(
+            self._kernel_name("_".join(sorted(r.var.name for r in verdict.reductions)), body),
+            tuple(dims),
+            body,
+            verdict.reductions,
+            verdict.atomics,
+            before,
+            (),
+            live,
+            line=loop.line,
+        )
+        self._check_home(stage)
+        out.append(stage)
+
+    def _otherwise(self, loop: For | While, live: frozenset[str], out: list[Stage], pending: list[Stmt]) -> None:
+        """A loop on the host around kernels where something inside is parallel, else one thread."""
+        header_on_host = all(self.on_host(e) for e in expressions(loop))
+        if header_on_host and contains_loop(loop.body):
+            names = set(self.kernel_names)
+            types, device = dict(self.types), self.device_names
+            try:
+                inner = self._host_loop(loop, live)
+            except _Serial as serial:
+                inner = None
+                self.notes.append(str(serial))
+            if inner is not None and any(isinstance(s, MapStage | ReduceStage) for s in _kernels(inner)):
+                self._flush(out, pending, live_before((loop,), live))
+                out += inner
+                return
+            self.kernel_names, self.types, self.device_names = names, types, device
+        self._serial(loop, live, out, pending)
+
+    def _serial(self, loop: For | While, live: frozenset[str], out: list[Stage], pending: list[Stmt]) -> None:
+        why: tuple[str, ...] = ()
+        if isinstance(loop, For):
+            why = self.judge.verdict(loop, live).blockers
+            if not why and not self._launchable(loop):
+                why = (f"line {loop.line}: how often the loop runs is computed on the device",)
+        else:
+            why = (f"line {loop.line}: whether the loop goes on depends on what it computes",)
+        self.notes += why
+        pending.append(loop)
+        for name in sorted(flow((loop,)).written - set(_declared((loop,)))):
+            if name in live and name not in self.device_names:
+                raise _Demote(name)
+        if not (isinstance(loop, For) and _small(loop)):
+            self._flush(out, pending, live, why)
+
+    def _host_loop(self, loop: For | While, live: frozenset[str]) -> list[Stage]:
+        around = live | flow(loop.body).exposed | names_read(expressions(loop))
+        body = loop.body
+        before: list[Stage] = []
+        device_break = _breaks(body) and not all(
+            self.on_host(s.test) for s in body if isinstance(s, If) and _breaks((*s.then, *s.other))
+        )
+        if device_break:
+            if isinstance(loop, For) and not loop.own and loop.var.name in live or isinstance(loop, While):
+                raise _Serial(f"line {loop.line}: the loop ends when computed values say so")
+            done = Var(fresh(self.taken, "done"), INT)
+            self.types[done.name] = done
+            self.device_names |= {done.name}
+            freed = without_breaks(body, done)
+            assert freed is not None, "the loop breaks"
+            for stmt in walk_statements(freed):
+                if isinstance(stmt, Decl):
+                    self.types.setdefault(stmt.name, Var(stmt.name, stmt.type))
+                    if stmt.name.startswith(done.name):
+                        self.device_names |= {stmt.name}
+            body = (If(Binary("==", done, number(0), INT), freed, line=loop.line),)
+            around |= {done.name}
+            start: list[Stmt] = [Assign(done, number(0), line=loop.line)]
+            self._flush(before, start, around)
+        stages = self.stages(body, around, in_loop=not device_break)
+        if isinstance(loop, For) and loop.var.name in self.device_names:
+            raise _Serial(f"line {loop.line}: the host does not know `{loop.var.name}`")
+        return [*before, HostLoop(replace(loop, body=()), tuple(stages))]
+
+    def _while(self, loop: While, live: frozenset[str], out: list[Stage], pending: list[Stmt]) -> None:
+        self._otherwise(loop, live, out, pending)
+
+
+class _Serial(Exception):
+    """A loop cannot be run by the host; the message says why."""
+
+
+def _kernels(stages: list[Stage]) -> list[Stage]:
+    from agent.translator.c.stages import kernels
+
+    return list(kernels(tuple(stages)))
+
+
+def guarded(stage: Stage, guard: Guard) -> Stage:
+    match stage:
+        case MapStage() | ReduceStage() | SerialStage():
+            return replace(stage, guards=(*stage.guards, guard))
+        case HostLoop():
+            return replace(stage, body=tuple(guarded(s, guard) for s in stage.body))
+        case HostIf():
+            return replace(
+                stage,
+                then=tuple(guarded(s, guard) for s in stage.then),
+                other=tuple(guarded(s, guard) for s in stage.other),
+            )
+        case _:
+            return stage
+
+
+def whole_body(stage: MapStage | ReduceStage | SerialStage) -> Body:
+    """Everything a kernel runs, in order."""
+    match stage:
+        case ReduceStage():
+            loop: Body = stage.body
+            for dim in reversed(stage.dims):
+                loop = (replace(dim, body=loop),)
+            return (*stage.before, *loop, *stage.after)
+        case MapStage():
+            loop = stage.body
+            for dim in reversed(stage.dims):
+                loop = (replace(dim, body=loop),)
+            return loop
+        case _:
+            return stage.body
+
+
+def own_names(stage: MapStage | ReduceStage | SerialStage) -> frozenset[str]:
+    """Scalars that are the kernel's alone: declared in it, or loop variables nobody else sees."""
+    body = whole_body(stage)
+    dims = set() if isinstance(stage, SerialStage) else {d.var.name for d in stage.dims}
+    return frozenset(_declared(body) | dims)
+
+
+def _declared(body: Body) -> set[str]:
+    names = {s.name for s in walk_statements(body) if isinstance(s, Decl)}
+    return names | {s.var.name for s in walk_statements(body) if isinstance(s, For) and s.own}
+
+
+def _line(body: Body) -> int:
+    return next((s.line for s in body if getattr(s, "line", 0)), 0)
+
+
+def _small(loop: For) -> bool:
+    from agent.translator.c.normalise import trip_count
+
+    trips = constant(trip_count(loop))
+    return trips is not None and trips <= 64 and not contains_loop(loop.body)
+
+
+def _data_dependent(verdict: Verdict) -> bool:
+    """Whether the atomics hit places that data decide, as in a histogram."""
+    return any(
+        any(s.startswith("?") for p in (*c.first.index, *c.second.index) for s in p.symbols) for c in verdict.conflicts
+    )
+
+
+def _as_expression(poly: Polynomial, types: dict[str, Var]) -> Expr:
+    total: Expr = number(0)
+    for monomial, factor in poly.terms:
+        product: Expr = number(factor)
+        for name, power in monomial:
+            for _ in range(power):
+                var = types.get(name, Var(name, INT))
+                product = var if constant(product) == 1 else Binary("*", product, var, var.type)
+        total = add(total, product)
+    return total
+
+
+def _unsupported(message: str, line: int) -> TaskProblem:
+    return TaskProblem(Problem(kind="unsupported_construct", message=message, line=line or None))
+
+

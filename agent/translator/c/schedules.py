@@ -1,0 +1,37 @@
+"""The choices that make one version of a program: frozen, hashable, one `Choice` per kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How one kernel is written. The defaults are the direct version."""
+
+    block: tuple[int, ...] = ()  # threads along x, y, z; () is the default for the number of dimensions
+    order: tuple[int, ...] = ()  # the dims along x, y, z; () is outermost first
+    accumulate: bool = False  # sums of array elements kept in a register
+    rows: int = 0  # threads that share one point of dims: 32 a warp, more a block
+    shuffle: bool = False  # partial results pass between lanes, not through shared memory
+    vector: int = 1  # elements that one thread loads and stores at once
+    per_thread: int = 1  # points of the x dimension per thread
+    tile: int = 0  # edge of tiles in shared memory
+    pad: bool = False  # one more column in the tiles
+    private: bool = False  # a histogram of its own for each block
+
+
+@dataclass(frozen=True)
+class Schedule:
+    choices: tuple[Choice, ...]
+
+    def change(self, position: int, choice: Choice) -> Schedule:
+        return Schedule((*self.choices[:position], choice, *self.choices[position + 1 :]))
+
+
+def default_block(dims: int) -> tuple[int, ...]:
+    """Threads per axis where nothing was chosen."""
+    return {1: (256,), 2: (16, 16)}.get(dims, (8, 8, 4))
+
+
+__all__ = ["Choice", "Schedule", "default_block", "replace"]

@@ -1,0 +1,76 @@
+"""The translator of C tasks: `CTranslator` gives the direct version and, from measured numbers, improvements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from agent.protocols import Draft, Move
+from agent.translator.c.frontend import Function, read_function
+from agent.translator.c.kernels import Context
+from agent.translator.c.planner import plan
+from agent.translator.c.program import emit_program
+from agent.translator.c.schedules import Choice, Schedule
+from agent.translator.c.scope import Array, Unit
+from agent.translator.c.stages import kernels
+from agent.translator.c.syntax import Assign, Load, number
+from sandbox.cancellation import Cancellation
+from sandbox.tasks.base import TaskSpec
+from sandbox.types import Evaluation
+
+
+class CTranslator:
+    """Translates `spec`. Reading and analysing happen once, at the first call of `first`."""
+
+    def __init__(self, spec: TaskSpec) -> None:
+        self.spec = spec
+        self._context: Context | None = None
+
+    @property
+    def context(self) -> Context:
+        """Raises TaskProblem naming construct, line and why."""
+        if self._context is None:
+            self._context = read(_parse(self.spec), self.spec.name, self._result_name())
+        return self._context
+
+    def _result_name(self) -> str | None:
+        return next((p.name for p in self.spec.parameters if p.role == "result"), None)
+
+    @property
+    def notes(self) -> list[str]:
+        """What keeps parts of the program from running in parallel, for the reflection."""
+        return list(dict.fromkeys(self.context.plan.notes))
+
+    def first(self) -> Draft:
+        schedule = Schedule(tuple(Choice() for _ in kernels(self.context.plan.stages)))
+        return self.draft(schedule)
+
+    def draft(self, schedule: Schedule) -> Draft:
+        return Draft(emit_program(self.context, schedule, self.spec.prototype), schedule)
+
+    def moves(self, draft: Draft, evaluation: Evaluation) -> Iterator[Move]:
+        return iter(())
+
+
+def read(tree: Any, name: str, result: str | None) -> Context:
+    """Reads and plans one function of a parsed file."""
+    function = with_result(read_function(Unit.of(tree), name), result)
+    made = plan(function)
+    return Context.of(function, made, function.body)
+
+
+def with_result(function: Function, result: str | None) -> Function:
+    """The value that C returns, stored through one more pointer."""
+    if function.result is None:
+        return function
+    name = result or "result"
+    store = Assign(Load(name, (number(0),), function.result.type), function.result)
+    arrays = {**function.arrays, name: Array(name, function.result.type)}
+    return replace(function, arrays=arrays, body=(*function.body, store), result=None)
+
+
+def _parse(spec: TaskSpec) -> Any:
+    from sandbox.tasks.c.parse import parse
+
+    return parse(spec.source, filename=f"{spec.name}.c", cancel=Cancellation()).tree
