@@ -22,12 +22,12 @@ from sandbox.errors import ToolchainMissing
 
 ROOT = Path(__file__).resolve().parent
 OUTPUT = ROOT / "_native"
-_COMMON = ("-std=c++20", "-Wall", "-Wextra", "-g1", "-fno-plt")
+_COMMON = ("-std=c++20", "-Wall", "-Wextra", "-Wno-restrict", "-g1", "-fno-plt")
 
 
 @dataclass(frozen=True)
 class Target:
-    """One thing to build. Every `*.cpp` in `folder` (relative to sandbox/) is a source, every `*.h` a header."""
+    """One thing to build: every `*.cpp` in `folder` (below sandbox/) is a source, every `*.h` a header."""
 
     name: str
     folder: str

@@ -257,7 +257,9 @@ def _initialiser(text: str, kind: str) -> tuple[bytes, tuple[tuple[int, Symbol],
     for item in filter(None, (part.strip() for part in text.replace("{", " ").replace("}", " ").split(","))):
         value = number(item)
         if value is None:
-            inner = re.match(rf"(?:generic\s*\(\s*({_IDENTIFIER})\s*\)|({_IDENTIFIER}))\s*(?:\+\s*(\d+))?$", item)
+            inner = re.match(
+                rf"(?:generic\s*\(\s*({_IDENTIFIER})\s*\)|({_IDENTIFIER}))\s*(?:\+\s*(\d+))?$", item
+            )
             if inner is None or size != 8:
                 raise PtxError(f"initialiser not understood: {item!r}")
             name = inner[1] or inner[2]
@@ -327,7 +329,9 @@ class _BodyParser:
             self.items.pop()
             self.position = at
             statement = self._statement()
-            raise PtxError(f"unsupported: {statement.split()[0]} (indirect branch or call, {label})", self.line)
+            raise PtxError(
+                f"unsupported: {statement.split()[0]} (indirect branch or call, {label})", self.line
+            )
 
     def _statement(self) -> str:
         end = self.text.find(";", self.position)
@@ -443,7 +447,9 @@ class _BodyParser:
             raise PtxError("unsupported: call through a function pointer", self.line)
 
         def names(group: str) -> tuple[str, ...]:
-            return tuple(self._resolve(part.strip()) for part in (match[group] or "").split(",") if part.strip())
+            return tuple(
+                self._resolve(part.strip()) for part in (match[group] or "").split(",") if part.strip()
+            )
 
         return Call(names("returns"), match["callee"], names("arguments"))
 
@@ -469,7 +475,8 @@ class _BodyParser:
             return value
         if "|" in text:
             first, second = (
-                None if part.strip() == "_" else Register(self._resolve(part.strip())) for part in text.split("|")
+                None if part.strip() == "_" else Register(self._resolve(part.strip()))
+                for part in text.split("|")
             )
             return Pair(first, second)
         match = _NAME.match(text)

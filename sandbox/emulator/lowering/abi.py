@@ -20,7 +20,7 @@ WARP_SHARED_TOTAL = 76
 WARP_SHARED_DYNAMIC = 80
 WARP_TID = 128  # u32[3][32]
 
-# Words in a function's scheduling state, before the arrays `waiting[blocks]` and `parked[blocks]`.
+# Words in a function's scheduling state, before the arrays `waiting`, `parked` and `notes`, [blocks] each.
 STATE_MASK = 0
 STATE_TARGET = 1
 STATE_BLOCKS = 2

@@ -22,14 +22,53 @@ from sandbox.ptx.model import (
 
 # Instructions whose first operand is read, not written.
 NO_DESTINATION = frozenset(
-    {"st", "red", "bra", "brx", "bar", "barrier", "ret", "exit", "membar", "fence", "trap", "brkpt", "prefetch"}
-    | {"prefetchu", "nanosleep", "call", "discard", "applypriority", "pmevent", "griddepcontrol", "setmaxnreg"}
+    {
+        "st",
+        "red",
+        "bra",
+        "brx",
+        "bar",
+        "barrier",
+        "ret",
+        "exit",
+        "membar",
+        "fence",
+        "trap",
+        "brkpt",
+        "prefetch",
+    }
+    | {
+        "prefetchu",
+        "nanosleep",
+        "call",
+        "discard",
+        "applypriority",
+        "pmevent",
+        "griddepcontrol",
+        "setmaxnreg",
+    }
     | {"cp", "mbarrier", "wgmma", "stmatrix", "bulk", "multimem", "sust", "elect"}
 )
 TERMINATORS = frozenset({"bra", "ret", "exit", "trap"})
 # A warp-uniform result needs uniform operands and an operation that is the same in one lane as in 32.
 UNIFORM_OPERATIONS = frozenset(
-    {"mov", "add", "sub", "mul", "mad", "and", "or", "xor", "not", "shl", "shr", "cvt", "cvta", "setp", "selp"}
+    {
+        "mov",
+        "add",
+        "sub",
+        "mul",
+        "mad",
+        "and",
+        "or",
+        "xor",
+        "not",
+        "shl",
+        "shr",
+        "cvt",
+        "cvta",
+        "setp",
+        "selp",
+    }
     | {"min", "max", "neg", "abs", "fma", "ld", "cnot"}
 )
 UNIFORM_SPECIALS = (
@@ -177,7 +216,9 @@ def _uniform(function: Function, blocks: list[Block]) -> tuple[set[str], dict[st
                 defined = uses_and_definitions(instruction)[1]
                 if not defined or all(name in uniform for name in defined):
                     continue
-                if all(definitions[name] == 1 for name in defined) and _is_uniform(function, instruction, uniform):
+                if all(definitions[name] == 1 for name in defined) and _is_uniform(
+                    function, instruction, uniform
+                ):
                     uniform.update(defined)
                     changed = True
     return uniform, definitions

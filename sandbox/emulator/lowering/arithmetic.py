@@ -135,7 +135,9 @@ def _float_arithmetic(build: Builder, instruction: Instruction, kind: str) -> No
     build.write(instruction.operands[0], float_operation(build, name, kind, sources, parts))
 
 
-def float_operation(build: Builder, name: str, kind: str, sources: list[Value], parts: tuple[str, ...]) -> Value:
+def float_operation(
+    build: Builder, name: str, kind: str, sources: list[Value], parts: tuple[str, ...]
+) -> Value:
     directed = directed_rounding(parts)
     if kind in ("half", "bfloat"):
         # float32 holds every product and sum of two 16-bit floats closely enough to round only once;
@@ -215,7 +217,9 @@ def _with_carry(build: Builder, instruction: Instruction) -> None:
     """add.cc, addc, sub.cc, subc, mad.cc, madc: the carry flag is one more bit a lane."""
     parts = instruction.parts
     kind = _kind(parts)
-    operands = [build.splat(value) for value in _sources(build, instruction, kind, len(instruction.operands) - 1)]
+    operands = [
+        build.splat(value) for value in _sources(build, instruction, kind, len(instruction.operands) - 1)
+    ]
     full = f"<32 x {kind}>"
     if parts[0].startswith("mad"):
         if "hi" in parts:
@@ -449,7 +453,22 @@ def three_input_logic(build: Builder, instruction: Instruction) -> None:
     build.write(instruction.operands[0], result or integer(build, 0, "i32"))
 
 
-@handles("popc", "clz", "brev", "bfind", "bfe", "bfi", "prmt", "szext", "bmsk", "fns", "sad", "dp4a", "dp2a", "testp")
+@handles(
+    "popc",
+    "clz",
+    "brev",
+    "bfind",
+    "bfe",
+    "bfi",
+    "prmt",
+    "szext",
+    "bmsk",
+    "fns",
+    "sad",
+    "dp4a",
+    "dp2a",
+    "testp",
+)
 def bit_helper(build: Builder, instruction: Instruction) -> None:
     """Bit operations whose LLVM form would be long or missing: helpers over 32 lanes."""
     parts = instruction.parts

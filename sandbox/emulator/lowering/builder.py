@@ -15,7 +15,17 @@ from sandbox.emulator.lowering.analysis import Analysis
 from sandbox.ptx.model import Function, Immediate, Negated, Operand, PtxError, Register, Symbol
 
 INTEGER_OF = {"b8": "i8", "b16": "i16", "b32": "i32", "b64": "i64", "pred": "i1"}
-BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "half": 16, "bfloat": 16, "float": 32, "double": 64}
+BITS = {
+    "i1": 1,
+    "i8": 8,
+    "i16": 16,
+    "i32": 32,
+    "i64": 64,
+    "half": 16,
+    "bfloat": 16,
+    "float": 32,
+    "double": 64,
+}
 FLOATS = frozenset({"half", "bfloat", "float", "double"})
 
 

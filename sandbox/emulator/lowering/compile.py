@@ -47,9 +47,7 @@ def main(arguments: list[str]) -> int:
         return UNSUPPORTED
     object_file = output.with_suffix(".o")
     object_file.write_bytes(emit_object(lowered.ir))
-    subprocess.run(
-        ["ld", "-shared", "-z", "noexecstack", "-o", str(output), str(object_file)], check=True
-    )
+    subprocess.run(["ld", "-shared", "-z", "noexecstack", "-o", str(output), str(object_file)], check=True)
     object_file.unlink()
     return 0
 

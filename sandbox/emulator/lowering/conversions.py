@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sandbox.emulator.lowering.arithmetic import (
-        binary,
+    binary,
     compare,
     directed_rounding,
     flushed,
@@ -22,7 +22,12 @@ _TO_INTEGRAL = {"rni": "llvm.roundeven", "rzi": "llvm.trunc", "rmi": "llvm.floor
 @handles("cvt")
 def convert(build: Builder, instruction: Instruction) -> None:
     parts = instruction.parts
-    if len(instruction.operands) != 2 or parts[-1].endswith("x2") or parts[-2].endswith("x2") or "pack" in parts:
+    if (
+        len(instruction.operands) != 2
+        or parts[-1].endswith("x2")
+        or parts[-2].endswith("x2")
+        or "pack" in parts
+    ):
         raise build.unsupported(instruction.opcode)
     to_name, from_name = parts[-2], parts[-1]
     to, source = element_type(to_name), element_type(from_name)
@@ -127,6 +132,3 @@ def _clamped(build: Builder, value: Value, signed: bool, to: str) -> Value:
         bound = integer(build, high, value.type)
         value = select(build, compare(build, f"icmp {order}gt", value, bound), bound, value)
     return value
-
-
-

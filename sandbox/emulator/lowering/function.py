@@ -113,7 +113,7 @@ class FunctionLowering(Builder):
 
     def _entry_code(self) -> list[str]:
         count = len(self.analysis.blocks)
-        words = abi.STATE_HEADER + 2 * count
+        words = abi.STATE_HEADER + 3 * count
         code = [f"  %state = alloca [{words} x i32], align 64"]
         code.append(f"  call void @llvm.memset.p0.i64(ptr %state, i8 0, i64 {4 * words}, i1 false)")
         self.context.declarations["llvm.memset"] = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
@@ -218,14 +218,14 @@ class FunctionLowering(Builder):
         live = self.op("load i32, ptr %live.place")
         wanted = self.op(f"and i32 {live}, {signed}")
         missing = self.op(f"and i32 {wanted}, {self.op('xor i32 %M, -1')}")
-        self._park_unless(self.op(f"icmp eq i32 {missing}, 0"), index, retry=True)
+        self._park_unless(self.op(f"icmp eq i32 {missing}, 0"), index, retry=1)
 
-    def _park_unless(self, condition: str, index: int, retry: bool = False) -> None:
+    def _park_unless(self, condition: str, index: int, retry: int = 0) -> None:
         go, wait = self._label(), self._label()
         self.declare("kw_park", "i32", "ptr, ptr, i32, i32")
         self.emit(f"br i1 {condition}, label %{go}, label %{wait}")
         self.lines.append(f"{wait}:")
-        again = self.op(f"call i32 @kw_park(ptr %w, ptr %state, i32 {index}, i32 {1 if retry else 0})")
+        again = self.op(f"call i32 @kw_park(ptr %w, ptr %state, i32 {index}, i32 {2 * self.line + retry})")
         run = self.op(f"icmp ne i32 {again}, 0")
         self.emit(f"br i1 {run}, label %{go}, label %schedule")
         self.lines.append(f"{go}:")
@@ -542,5 +542,3 @@ def _add_cost(cost: list[int], instruction: Instruction) -> None:
     precision = _PRECISIONS.get(instruction.parts[-1])
     if flop and precision is not None:
         cost[1 + precision] += flop * (2 if instruction.parts[-1].endswith("x2") else 1)
-
-

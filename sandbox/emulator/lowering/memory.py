@@ -291,5 +291,3 @@ def no_effect(build: Builder, instruction: Instruction) -> None:
     """Hints, and fences: every access here is done in order and seen by all at once."""
     if instruction.parts[0] in ("discard", "griddepcontrol") or "proxy" in instruction.parts:
         raise build.unsupported(instruction.opcode)
-
-

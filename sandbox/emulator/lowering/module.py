@@ -45,10 +45,10 @@ def lower_modules(texts: Sequence[str]) -> LoweredText:
     ir = "\n".join(
         [
             f"@kw_addresses = global [{slots} x i64] zeroinitializer",
-            f"@kw_description = constant [{len(blob) + 1} x i8] c\"{_escaped(blob)}\\00\"",
+            f'@kw_description = constant [{len(blob) + 1} x i8] c"{_escaped(blob)}\\00"',
             *functions,
             *context.declarations.values(),
-            "attributes #0 = { nounwind \"frame-pointer\"=\"none\" }",
+            'attributes #0 = { nounwind "frame-pointer"="none" }',
         ]
     )
     return LoweredText(ir, blob)

@@ -76,9 +76,9 @@ def shuffle(build: Builder, instruction: Instruction) -> None:
     clamp = build.pass_vector("in3", build.operand(operands[3], "i32"))
     members = _members(build, operands[4]) if synced else "%M"
     out = build.buffer("out0")
-    build.declare("kw_shfl", "i32", "ptr, i32, i32, i32, ptr, ptr, ptr, ptr")
+    build.declare("kw_shfl", "i32", "ptr, i32, i32, i32, i32, ptr, ptr, ptr, ptr")
     valid = build.op(
-        f"call i32 @kw_shfl(ptr %w, i32 {mode}, i32 {members}, i32 {build.effective_mask()}, ptr {value}, "
+        f"call i32 @kw_shfl(ptr %w, i32 {build.line}, i32 {mode}, i32 {members}, i32 {build.effective_mask()}, ptr {value}, "
         f"ptr {lanes}, ptr {clamp}, ptr {out})"
     )
     target = operands[0]
@@ -98,8 +98,8 @@ def vote(build: Builder, instruction: Instruction) -> None:
     predicate = build.as_mask(build.operand(operands[1], "i1"))
     members = _members(build, operands[2]) if synced else "%M"
     active = build.effective_mask()
-    build.declare("kw_members", "i32", "ptr, i32, i32")
-    taking = build.op(f"call i32 @kw_members(ptr %w, i32 {members}, i32 {active})")
+    build.declare("kw_members", "i32", "ptr, i32, i32, i32")
+    taking = build.op(f"call i32 @kw_members(ptr %w, i32 {build.line}, i32 {members}, i32 {active})")
     votes = build.op(f"and i32 {predicate}, {taking}")
     if mode == "ballot":
         build.write(operands[0], Value(votes, "i32", True))
@@ -128,9 +128,9 @@ def match(build: Builder, instruction: Instruction) -> None:
     members = _members(build, operands[2])
     out = build.buffer("out0")
     name = f"kw_match_{parts[1]}_{kind}"
-    build.declare(name, "i32", "ptr, i32, i32, ptr, ptr")
+    build.declare(name, "i32", "ptr, i32, i32, i32, ptr, ptr")
     same = build.op(
-        f"call i32 @{name}(ptr %w, i32 {members}, i32 {build.effective_mask()}, ptr {value}, ptr {out})"
+        f"call i32 @{name}(ptr %w, i32 {build.line}, i32 {members}, i32 {build.effective_mask()}, ptr {value}, ptr {out})"
     )
     target = operands[0]
     result = Value(build.op(f"load <32 x i32>, ptr {out}, align 64"), "i32")
@@ -150,9 +150,9 @@ def reduce(build: Builder, instruction: Instruction) -> None:
     value = build.pass_vector("in0", build.operand(operands[1], "i32"))
     members = _members(build, operands[2])
     name = f"kw_redux_{parts[2]}_{parts[3]}"
-    build.declare(name, "i32", "ptr, i32, i32, ptr")
+    build.declare(name, "i32", "ptr, i32, i32, i32, ptr")
     result = build.op(
-        f"call i32 @{name}(ptr %w, i32 {members}, i32 {build.effective_mask()}, ptr {value})"
+        f"call i32 @{name}(ptr %w, i32 {build.line}, i32 {members}, i32 {build.effective_mask()}, ptr {value})"
     )
     build.write(operands[0], Value(result, "i32", True))
 
@@ -165,11 +165,15 @@ def barrier(build: Builder, instruction: Instruction) -> None:
         raise build.unsupported(instruction.opcode)
     if "warp" in parts:
         members = _members(build, operands[0])
-        build.declare("kw_syncwarp", "void", "ptr, i32, i32")
-        build.emit(f"call void @kw_syncwarp(ptr %w, i32 {members}, i32 {build.effective_mask()})")
+        build.declare("kw_syncwarp", "void", "ptr, i32, i32, i32")
+        build.emit(
+            f"call void @kw_syncwarp(ptr %w, i32 {build.line}, i32 {members}, i32 {build.effective_mask()})"
+        )
         return
     if build.guard is not None or ("sync" not in parts and "arrive" not in parts and "red" not in parts):
-        raise build.unsupported(f"{instruction.opcode} under a predicate" if build.guard else instruction.opcode)
+        raise build.unsupported(
+            f"{instruction.opcode} under a predicate" if build.guard else instruction.opcode
+        )
     site = build.context.site(abi.SITE_BARRIER, build.line)
     reduction = "red" in parts
     rest = list(operands[1 if reduction else 0 :])
@@ -209,5 +213,3 @@ def _scalar(build: Builder, operand: Operand) -> str:
 def sleep(build: Builder, instruction: Instruction) -> None:
     build.declare("kw_yield", "void", "ptr")
     build.emit("call void @kw_yield(ptr %w)")
-
-

@@ -1,0 +1,190 @@
+"""The judge's door to the emulator: lower PTX to native code, replay launch plans on it. Both happen in jails."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import mmap
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sandbox import jail, native
+from sandbox.cancellation import Cancellation
+from sandbox.emulator.trace import ReplayResult
+from sandbox.emulator.wire import BadResult, Buffer, Replay, read_results, write_request
+from sandbox.errors import Cancelled, Judged
+from sandbox.home import cache, scratch, store
+from sandbox.limits import EMULATE, LOWER
+
+__all__ = ["Buffer", "Lowered", "Replay", "lower", "replay"]
+
+_UNSUPPORTED = 3  # exit code of the compiler process
+_GRACE_SECONDS = 5.0  # for setting up and writing results, on top of the replays' own time
+_PRODUCT = "module.so"
+_SOURCES = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """Native code of all modules of one candidate. Only ever loaded in a jail."""
+
+    path: Path
+
+
+@functools.cache
+def _lowering_version() -> str:
+    """Changes with the lowering's own sources, LLVM and the CPU: all decide what the native code is."""
+    digest = hashlib.sha256(native.cpu_features().encode())
+    folders = [_SOURCES / "lowering", _SOURCES.parent / "ptx"]
+    for file in sorted(path for folder in folders for path in folder.glob("*.py")):
+        digest.update(file.read_bytes())
+    import importlib.metadata
+
+    digest.update(importlib.metadata.version("llvmlite").encode())
+    return digest.hexdigest()
+
+
+def lower(modules: Sequence[str], cancel: Cancellation) -> Lowered:
+    """Lowers PTX texts, by module index. Cached on disk.
+
+    Raises Judged("unsupported") naming the instruction and its line; Cancelled; JailUnavailable.
+    """
+    cancel.check()
+    digest = hashlib.sha256(_lowering_version().encode())
+    for text in modules:
+        digest.update(f"{len(text)}\n{text}".encode())
+    entry = cache("lowered") / digest.hexdigest()[:40]
+    if not (entry / _PRODUCT).exists():
+        store(entry, lambda folder: _compile(modules, folder, cancel))
+    return Lowered(entry / _PRODUCT)
+
+
+def _compile(modules: Sequence[str], folder: Path, cancel: Cancellation) -> None:
+    with scratch("lower") as work:
+        names = [f"module{index}.ptx" for index in range(len(modules))]
+        for name, text in zip(names, modules, strict=True):
+            (work / name).write_text(text)
+        inside = Path("/lower")
+        finished = jail.run(
+            jail.python_argv("sandbox.emulator.lowering.compile", f"{inside}/{_PRODUCT}", *names),
+            binds=[jail.Bind(work, inside, writable=True)],
+            cwd=inside,
+            limits=LOWER,
+            cancel=cancel,
+            python=True,
+        )
+        if finished.reason == "cancelled":
+            raise Cancelled
+        if finished.reason == "exited" and finished.returncode == _UNSUPPORTED:
+            raise Judged("unsupported", "kernelwright", _refusal(finished.stdout))
+        if finished.reason != "exited":
+            message = f"lowering the candidate's PTX hit a limit: {finished.reason}"
+            raise Judged("unsupported", "kernelwright", message)
+        if not finished.ok:
+            last = finished.stderr.decode(errors="replace").strip().rsplit("\n", 1)[-1]
+            raise Judged("internal_error", "kernelwright", f"lowering the candidate's PTX failed: {last}")
+        product = jail.read_result(work / _PRODUCT, LOWER.file_bytes)
+        (folder / _PRODUCT).write_bytes(product)
+        (folder / _PRODUCT).chmod(0o644)
+
+
+def _refusal(stdout: bytes) -> str:
+    try:
+        refusal = json.loads(stdout)
+        line = refusal["line"]
+        where = f" at line {int(line)}" if line else ""
+        return f"{str(refusal['message'])[:500]}{where}"
+    except (ValueError, KeyError, TypeError):
+        return "unsupported: PTX that the emulator does not understand"
+
+
+def replay(
+    lowered: Lowered,
+    replays: Sequence[Replay],
+    *,
+    seconds: float,
+    threads: int,
+    cancel: Cancellation,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> list[tuple[ReplayResult, dict[str, bytes]]]:
+    """Replays plans one after another in one jailed process, up to the first that does not end well.
+
+    Returns a result and the read-back buffers for each replay that was begun. Raises Judged("internal_error")
+    when the process dies, Cancelled, JailUnavailable.
+    """
+    cancel.check()
+    if not replays:
+        return []
+    executable = native.path("emulate")
+    with _memory_file("replay-request") as request, _memory_file("replay-result") as result:
+        write_request(request, "/kernels/" + _PRODUCT, replays, seconds=seconds, threads=threads)
+        finished = jail.run(
+            [f"/emulate/{executable.name}", str(request), str(result)],
+            binds=[
+                jail.Bind(executable.parent, Path("/emulate")),
+                jail.Bind(lowered.path.parent, Path("/kernels")),
+            ],
+            limits=replace(
+                EMULATE,
+                wall_seconds=seconds + _GRACE_SECONDS,
+                cpu_seconds=int((seconds + _GRACE_SECONDS) * threads) + 1,
+            ),
+            cancel=cancel,
+            pass_fds=[request, result],
+            on_output=_Progress(on_progress) if on_progress else None,
+        )
+        if finished.reason == "cancelled":
+            raise Cancelled
+        if finished.reason == "timeout":
+            return [(ReplayResult(status="timeout", message="the replay did not end in time"), {})]
+        if finished.reason == "memory":
+            raise Judged(
+                "runtime_error", "candidate", "the replay needs more memory than a judgement may use"
+            )
+        if not finished.ok:
+            raise Judged("internal_error", "kernelwright", f"the emulator failed: {_last_words(finished)}")
+        try:
+            return _results(result, replays)
+        except BadResult as problem:
+            raise Judged("internal_error", "kernelwright", str(problem)) from problem
+
+
+def _results(descriptor: int, replays: Sequence[Replay]) -> list[tuple[ReplayResult, dict[str, bytes]]]:
+    if os.fstat(descriptor).st_size == 0:
+        raise BadResult("the emulator left no result")
+    with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as content, memoryview(content) as view:
+        return read_results(view, replays)
+
+
+def _last_words(finished: jail.Finished) -> str:
+    if finished.signal is not None:
+        return f"its process died of signal {finished.signal}"
+    return finished.stderr.decode(errors="replace").strip().rsplit("\n", 1)[-1] or finished.reason
+
+
+@contextlib.contextmanager
+def _memory_file(name: str) -> Iterator[int]:
+    descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+class _Progress:
+    """Turns the emulator's "progress DONE OF" lines into calls."""
+
+    def __init__(self, report: Callable[[int, int], None]) -> None:
+        self._report = report
+        self._rest = ""
+
+    def __call__(self, text: str) -> None:
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            words = line.split()
+            if len(words) == 3 and words[0] == "progress" and words[1].isdigit() and words[2].isdigit():
+                self._report(int(words[1]), int(words[2]))

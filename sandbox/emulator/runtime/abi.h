@@ -1,0 +1,109 @@
+// What lowered kernels and this runtime agree on. lowering/abi.py states the same numbers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace kw {
+
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using i8 = std::int8_t;
+using i16 = std::int16_t;
+using i32 = std::int32_t;
+using i64 = std::int64_t;
+
+constexpr int LANES = 32;
+constexpr int COUNTERS = 8;
+
+// Device memory: sandbox/plan.py. Module variables lie behind what plans may address.
+constexpr u64 DEVICE_BASE = 0x2000'0000'0000;
+constexpr u64 TASK_BYTES = u64{1} << 36;
+constexpr u64 SCRATCH_BYTES = u64{1} << 36;
+constexpr u64 VARIABLE_BASE = DEVICE_BASE + TASK_BYTES + SCRATCH_BYTES;
+constexpr u64 VARIABLE_BYTES = u64{1} << 32;
+constexpr u64 RANGE_BYTES = TASK_BYTES + SCRATCH_BYTES + VARIABLE_BYTES;
+constexpr u64 GUARD_BYTES = 1 << 16;
+
+constexpr u64 SHARED_WINDOW = 0x1000'0000'0000;
+constexpr u64 LOCAL_WINDOW = 0x1100'0000'0000;
+constexpr u64 PARAMETER_WINDOW = 0x1200'0000'0000;
+constexpr u64 WINDOW_BYTES = LOCAL_WINDOW - SHARED_WINDOW;
+
+constexpr int FUEL = 20'000;  // back edges a warp runs before others get their turn
+
+struct Block;
+struct Worker;
+
+enum class Status : u8 { ready, waiting, finished };
+
+// One warp. The first part is read by lowered code at fixed offsets.
+struct alignas(64) Warp {
+  const u8* parameters;
+  u64* counters;
+  u64 instructions;
+  u32 live;  // lanes that have not left the kernel
+  i32 fuel;
+  u32 ctaid[3];
+  u32 nctaid[3];
+  u32 ntid[3];
+  u32 warpid;
+  u32 nwarpid;
+  u32 shared_total;
+  u32 shared_dynamic;
+  alignas(128) u32 tid[3][LANES];
+
+  // Of the runtime alone.
+  Block* block;
+  Worker* worker;
+  void* stack_pointer;  // of its fiber, while it does not run
+  u32 started;          // lanes it was started with
+  u32 synced;           // warp-level synchronisations since the last barrier
+  Status status;
+  u8 barrier;          // where it waits
+  u32 barrier_line;
+  u8* locals;          // [lane][local bytes]
+
+  u32 thread(u32 lane) const { return warpid * LANES + lane; }
+};
+
+static_assert(offsetof(Warp, counters) == 8);
+static_assert(offsetof(Warp, instructions) == 16);
+static_assert(offsetof(Warp, live) == 24);
+static_assert(offsetof(Warp, fuel) == 28);
+static_assert(offsetof(Warp, ctaid) == 32);
+static_assert(offsetof(Warp, nctaid) == 44);
+static_assert(offsetof(Warp, ntid) == 56);
+static_assert(offsetof(Warp, warpid) == 68);
+static_assert(offsetof(Warp, nwarpid) == 72);
+static_assert(offsetof(Warp, shared_total) == 76);
+static_assert(offsetof(Warp, shared_dynamic) == 80);
+static_assert(offsetof(Warp, tid) == 128);
+
+// Scheduling state of one lowered function, on its stack.
+struct State {
+  u32 mask;    // lanes that run
+  u32 target;  // block they are about to enter
+  u32 blocks;
+  u32 rotate;  // first block to consider next, once
+  u32 live;    // of a device function: lanes that have not returned
+  u32 is_kernel;
+  u32 forced;  // block + 1 of a warp collective that runs although lanes are missing
+  u32 reserved;
+  u32 waiting[1];  // [blocks], then parked[blocks], then notes[blocks]
+
+  u32* parked() { return waiting + blocks; }
+  u32* notes() { return waiting + 2 * blocks; }  // of parked lanes: source line * 2, + 1 at a warp collective
+};
+
+static_assert(offsetof(State, live) == 16);
+static_assert(offsetof(State, waiting) == 32);
+
+// Counters of a site, by kind (lowering/abi.py).
+enum Counter { EXECUTIONS = 0, ACTIVE = 1 };
+enum BranchCounter { BRANCHES = 0, DIVERGENT = 1 };
+enum AccessCounter { REQUESTS = 0, SECTORS = 1, BYTES = 2, WAVEFRONTS = 3, IDEAL = 4, ACCESS_LANES = 5, ADDRESSES = 6 };
+
+}  // namespace kw

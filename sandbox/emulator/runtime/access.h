@@ -1,0 +1,74 @@
+// One warp-wide access: its lanes, addresses and what is counted of them.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+
+#include "run.h"
+
+namespace kw {
+
+// The lanes of a request, compacted.
+struct Lanes {
+  int count = 0;
+  u8 lane[LANES];
+  u64 address[LANES];
+};
+
+template <class Address>
+inline void gather_lanes(Lanes& lanes, u32 mask, const Address* addresses, i64 offset) {
+  if (mask == 0xffffffff) {
+    lanes.count = LANES;
+    for (int i = 0; i < LANES; ++i) {
+      lanes.lane[i] = static_cast<u8>(i);
+      lanes.address[i] = static_cast<Address>(addresses[i] + static_cast<u64>(offset));
+    }
+    return;
+  }
+  int n = 0;
+  for (u32 rest = mask; rest; rest &= rest - 1) {
+    int lane = std::countr_zero(rest);
+    lanes.lane[n] = static_cast<u8>(lane);
+    lanes.address[n] = static_cast<Address>(addresses[lane] + static_cast<u64>(offset));
+    ++n;
+  }
+  lanes.count = n;
+}
+
+// Distinct values among the first n. Sorts `values` unless they are sorted already.
+inline int distinct(u64* values, int n) {
+  bool sorted = true;
+  for (int i = 1; i < n; ++i) sorted &= values[i - 1] <= values[i];
+  if (!sorted) std::sort(values, values + n);
+  int found = n > 0;
+  for (int i = 1; i < n; ++i) found += values[i] != values[i - 1];
+  return found;
+}
+
+// Wavefronts that a shared-memory request of `bytes` a lane takes: 32 banks of 4 bytes; 8-byte accesses go in two
+// half-warps, 16-byte ones in four quarters; lanes on one word share it.
+inline void shared_wavefronts(const Lanes& lanes, u32 bytes, u64& actual, u64& ideal) {
+  int per_phase = bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;
+  actual = ideal = 0;
+  int i = 0;
+  while (i < lanes.count) {
+    int phase = lanes.lane[i] / per_phase;
+    u64 words[2 * LANES];
+    int n = 0;
+    for (; i < lanes.count && lanes.lane[i] / per_phase == phase; ++i)
+      for (u32 at = 0; at < bytes; at += 4) words[n++] = (lanes.address[i] + at) >> 2;
+    int found = distinct(words, n);
+    u8 load[32] = {};
+    int most = 0;
+    if (found == n) {
+      for (int k = 0; k < n; ++k) most = std::max<int>(most, ++load[words[k] & 31]);
+    } else {
+      for (int k = 0; k < n; ++k)
+        if (k == 0 || words[k] != words[k - 1]) most = std::max<int>(most, ++load[words[k] & 31]);
+    }
+    actual += most;
+    ideal += 1;
+  }
+}
+
+}  // namespace kw

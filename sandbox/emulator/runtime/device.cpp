@@ -1,0 +1,174 @@
+#include "device.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+namespace kw {
+namespace {
+
+constexpr u64 PAGE = 4096;
+constexpr u64 FAR = 1 << 20;  // beyond this distance an address has no neighbour worth naming
+
+void reserve(u64 base, u64 bytes) {
+  void* got = mmap(reinterpret_cast<void*>(base), bytes, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (got != reinterpret_cast<void*>(base))
+    throw std::runtime_error("cannot reserve device addresses at " + hexadecimal(base) + ": " + std::strerror(errno));
+}
+
+bool open(u64 from, u64 to) {
+  from &= ~(PAGE - 1);
+  to = (to + PAGE - 1) & ~(PAGE - 1);
+  return mprotect(reinterpret_cast<void*>(from), to - from, PROT_READ | PROT_WRITE) == 0;
+}
+
+void forget(u64 from, u64 to) {
+  from &= ~(PAGE - 1);
+  to = (to + PAGE - 1) & ~(PAGE - 1);
+  // A new mapping also gives the pages back and takes them off RLIMIT_DATA.
+  mmap(reinterpret_cast<void*>(from), to - from, PROT_NONE,
+       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+u64 sector_place(u64 base, u64 at) { return base + ((at - DEVICE_BASE) >> 5); }
+
+}  // namespace
+
+std::string with_commas(u64 number) {
+  std::string text = std::to_string(number);
+  for (int place = static_cast<int>(text.size()) - 3; place > 0; place -= 3) text.insert(place, ",");
+  return text;
+}
+
+std::string hexadecimal(u64 number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(number));
+  return text;
+}
+
+Device::Device() {
+  reserve(DEVICE_BASE, RANGE_BYTES);
+  reserve(DEVICE_BASE + SHADOW_OFFSET, RANGE_BYTES);
+  reserve(LOADED_BASE, RANGE_BYTES >> 5);
+  reserve(STORED_BASE, RANGE_BYTES >> 5);
+}
+
+std::string Device::allocate(u64 address, u64 bytes, const std::string& name, bool initialised, u8 poison) {
+  if (address < DEVICE_BASE || bytes > RANGE_BYTES || address - DEVICE_BASE > RANGE_BYTES - bytes)
+    return "an allocation outside the device's addresses";
+  auto overlaps = [&](const Allocation& other) {
+    return other.address < address + std::max<u64>(bytes, 1) && address < other.address + std::max<u64>(other.bytes, 1);
+  };
+  for (const Allocation& other : allocations_)
+    if (other.live && overlaps(other)) return "an allocation over " + other.name;
+  std::erase_if(allocations_, overlaps);
+  if (bytes) {
+    bool opened = open(address, address + bytes) && open(sector_place(LOADED_BASE, address), sector_place(LOADED_BASE, address + bytes) + 1) &&
+                  open(sector_place(STORED_BASE, address), sector_place(STORED_BASE, address + bytes) + 1);
+    if (!initialised) opened = opened && open(address + SHADOW_OFFSET, address + bytes + SHADOW_OFFSET);
+    if (!opened) return "no memory for " + with_commas(bytes) + " bytes (" + name + ")";
+    if (!initialised) {
+      std::memset(pointer(address), poison, bytes);
+      std::memset(shadow(address), 0, bytes);
+    }
+  }
+  Allocation made{address, bytes, name, true, initialised};
+  allocations_.insert(std::upper_bound(allocations_.begin(), allocations_.end(), made,
+                                       [](const Allocation& a, const Allocation& b) { return a.address < b.address; }),
+                      made);
+  return "";
+}
+
+std::string Device::release(u64 address) {
+  for (Allocation& allocation : allocations_)
+    if (allocation.address == address && allocation.live) {
+      allocation.live = false;
+      return "";
+    }
+  return "a free of " + hexadecimal(address) + ", which is not an allocation";
+}
+
+void Device::clear() {
+  for (const Allocation& allocation : allocations_) {
+    if (!allocation.bytes) continue;
+    forget(allocation.address, allocation.end());
+    if (!allocation.initialised) forget(allocation.address + SHADOW_OFFSET, allocation.end() + SHADOW_OFFSET);
+    for (u64 base : {LOADED_BASE, STORED_BASE})
+      forget(sector_place(base, allocation.address), sector_place(base, allocation.end()) + 1);
+  }
+  allocations_.clear();
+}
+
+const Allocation* Device::find(u64 at, u64 size) const {
+  auto after = std::upper_bound(allocations_.begin(), allocations_.end(), at,
+                                [](u64 value, const Allocation& a) { return value < a.address; });
+  if (after == allocations_.begin()) return nullptr;
+  const Allocation& candidate = *std::prev(after);
+  return candidate.live && candidate.holds(at, size) ? &candidate : nullptr;
+}
+
+std::string Device::describe(u64 at, u64 size, bool& freed) const {
+  freed = false;
+  const Allocation* nearest = nullptr;
+  u64 best = FAR;
+  for (const Allocation& allocation : allocations_) {
+    u64 distance = at + size <= allocation.address ? allocation.address - (at + size)
+                   : at >= allocation.end()        ? at - allocation.end()
+                                                   : 0;
+    if (distance < best) {
+      best = distance;
+      nearest = &allocation;
+    }
+  }
+  if (!nearest) return "which is far from every allocation";
+  std::string what = nearest->name + " (" + with_commas(nearest->bytes) + " bytes)";
+  freed = !nearest->live && at < nearest->end() && at + size > nearest->address;
+  if (freed) return "inside " + what + ", which was freed";
+  auto bytes = [](u64 n) { return with_commas(n) + (n == 1 ? " byte" : " bytes"); };
+  if (at >= nearest->end()) return best ? bytes(best) + " past the end of " + what : "right behind the end of " + what;
+  if (at + size <= nearest->address) return best ? bytes(best) + " before the start of " + what : "right before the start of " + what;
+  return "across the edge of " + what;
+}
+
+bool Device::initialised(const Allocation& allocation, u64 at, u64 size) const {
+  return allocation.initialised || !size || !std::memchr(shadow(at), 0, size);
+}
+
+void Device::mark(const Allocation& allocation, u64 at, u64 size) {
+  if (!allocation.initialised) std::memset(shadow(at), 1, size);
+}
+
+void Device::copy_marks(const Allocation& to, u64 to_at, const Allocation& from, u64 from_at, u64 size) {
+  if (to.initialised) return;
+  if (from.initialised)
+    std::memset(shadow(to_at), 1, size);
+  else
+    std::memmove(shadow(to_at), shadow(from_at), size);
+}
+
+void Device::clear_sectors() {
+  for (const Allocation& allocation : allocations_)
+    if (allocation.bytes)
+      for (u64 base : {LOADED_BASE, STORED_BASE}) {
+        u64 from = sector_place(base, allocation.address);
+        std::memset(reinterpret_cast<void*>(from), 0, sector_place(base, allocation.end() - 1) + 1 - from);
+      }
+}
+
+u64 Device::count_sectors(bool stores) const {
+  u64 total = 0;
+  for (const Allocation& allocation : allocations_) {
+    if (!allocation.bytes) continue;
+    u64 base = stores ? STORED_BASE : LOADED_BASE;
+    const u8* from = reinterpret_cast<u8*>(sector_place(base, allocation.address));
+    const u8* to = reinterpret_cast<u8*>(sector_place(base, allocation.end() - 1) + 1);
+    for (const u8* place = from; place < to; ++place) total += *place;
+  }
+  return total;
+}
+
+}  // namespace kw

@@ -1,0 +1,57 @@
+// Device memory: one reserved address range, the table of allocations in it, and what is known of every byte.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "abi.h"
+
+namespace kw {
+
+struct Allocation {
+  u64 address;
+  u64 bytes;
+  std::string name;
+  bool live;
+  bool initialised;  // every byte, from the start; else the shadow knows
+  u64 end() const { return address + bytes; }
+  bool holds(u64 at, u64 size) const { return at >= address && at - address <= bytes && size <= bytes - (at - address); }
+};
+
+class Device {
+ public:
+  Device();  // reserves the ranges; throws std::runtime_error
+  // Places memory; `poison` fills it. Returns an error message or "".
+  std::string allocate(u64 address, u64 bytes, const std::string& name, bool initialised, u8 poison);
+  std::string release(u64 address);
+  void clear();  // forgets everything
+
+  // The live allocation that holds [at, at + size), or null. Const during a launch.
+  const Allocation* find(u64 at, u64 size) const;
+  // "12 bytes past the end of x (4,000 bytes)", and whether that place was freed.
+  std::string describe(u64 at, u64 size, bool& freed) const;
+
+  bool initialised(const Allocation& allocation, u64 at, u64 size) const;
+  void mark(const Allocation& allocation, u64 at, u64 size);
+  void copy_marks(const Allocation& to, u64 to_at, const Allocation& from, u64 from_at, u64 size);
+
+  void clear_sectors();
+  u64 count_sectors(bool stores) const;
+
+  static u8* pointer(u64 at) { return reinterpret_cast<u8*>(at); }
+  static u8* shadow(u64 at) { return reinterpret_cast<u8*>(at + SHADOW_OFFSET); }  // 1: written
+  static u8* loaded(u64 at) { return reinterpret_cast<u8*>(LOADED_BASE + ((at - DEVICE_BASE) >> 5)); }
+  static u8* stored(u64 at) { return reinterpret_cast<u8*>(STORED_BASE + ((at - DEVICE_BASE) >> 5)); }
+
+  static constexpr u64 SHADOW_OFFSET = u64{1} << 40;
+  static constexpr u64 LOADED_BASE = DEVICE_BASE + (u64{2} << 40);
+  static constexpr u64 STORED_BASE = DEVICE_BASE + (u64{3} << 40);
+
+ private:
+  std::vector<Allocation> allocations_;  // by address
+};
+
+std::string with_commas(u64 number);
+std::string hexadecimal(u64 number);
+
+}  // namespace kw

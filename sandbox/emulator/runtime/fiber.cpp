@@ -1,0 +1,70 @@
+#include "fiber.h"
+
+#include <sys/mman.h>
+
+#include <stdexcept>
+
+#if !defined(__x86_64__)
+#error "fibers are written for x86-64"
+#endif
+
+// Callee-saved registers only: everything else is the caller's by the System V calling convention.
+asm(R"(
+.text
+.globl kw_switch_stack
+.type kw_switch_stack, @function
+kw_switch_stack:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size kw_switch_stack, .-kw_switch_stack
+.globl kw_begin_fiber
+.type kw_begin_fiber, @function
+kw_begin_fiber:
+  movq %r12, %rdi
+  call *%r13
+  ud2
+.size kw_begin_fiber, .-kw_begin_fiber
+)");
+
+extern "C" void kw_begin_fiber();
+
+namespace kw {
+
+constexpr size_t GUARD = 4096;
+
+u8* make_stack() {
+  void* memory = mmap(nullptr, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (memory == MAP_FAILED) throw std::runtime_error("no memory for the stacks of warps");
+  mprotect(memory, GUARD, PROT_NONE);
+  return static_cast<u8*>(memory);
+}
+
+void drop_stack(u8* stack) { munmap(stack, STACK_BYTES); }
+
+void* start_fiber(u8* stack, void (*function)(void*), void* argument) {
+  auto* top = reinterpret_cast<void**>(stack + STACK_BYTES - 64);
+  *--top = nullptr;  // keeps the stack aligned as after a call
+  *--top = reinterpret_cast<void*>(&kw_begin_fiber);
+  *--top = nullptr;   // rbp
+  *--top = nullptr;   // rbx
+  *--top = argument;  // r12
+  *--top = reinterpret_cast<void*>(function);  // r13
+  *--top = nullptr;   // r14
+  *--top = nullptr;   // r15
+  return top;
+}
+
+}  // namespace kw

@@ -1,0 +1,19 @@
+// Each warp runs on a stack of its own: a barrier is a switch to the next warp.
+#pragma once
+
+#include <cstddef>
+
+#include "abi.h"
+
+namespace kw {
+
+constexpr size_t STACK_BYTES = 1 << 20;
+
+u8* make_stack();                              // throws std::runtime_error; a guard page lies below
+void* start_fiber(u8* stack, void (*function)(void*), void* argument);  // stack pointer to switch to
+void drop_stack(u8* stack);
+
+}  // namespace kw
+
+// Saves the stack pointer of what runs in *save and goes on at `next`.
+extern "C" void kw_switch_stack(void** save, void* next);

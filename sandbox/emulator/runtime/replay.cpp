@@ -1,0 +1,217 @@
+#include "replay.h"
+
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+#include <thread>
+
+#include "trace.h"
+
+namespace kw {
+namespace {
+
+constexpr u32 MAX_SHARED = 232448;  // 227 KiB, the most a block can have on sm_90
+constexpr u64 MAX_COOPERATIVE_BLOCKS = 256;
+
+}  // namespace
+
+struct Replayer::Result {
+  std::string status = "ok";
+  std::string fault = "null";
+  std::string message;
+  std::vector<std::string> traces;
+};
+
+Replayer::Replayer(const Request& request)
+    : request_(request), module_(request.library), deadline_(monotonic_seconds() + request.seconds) {}
+
+Output Replayer::run() {
+  Output output;
+  std::string results, pieces;
+  for (size_t index = 0; index < request_.plans.size(); ++index) {
+    const Plan& plan = request_.plans[index];
+    Result result;
+    device_.clear();
+    replay(plan, result);
+    std::string names;
+    for (const Buffer& buffer : plan.buffers) {
+      if (!buffer.read_back || result.status != "ok") continue;
+      const u8* at = Device::pointer(buffer.address);
+      kept_.emplace_back(at, at + buffer.bytes);
+      names += std::string(names.empty() ? "" : ",") + "[" + quoted(buffer.name) + "," + std::to_string(buffer.bytes) + "]";
+    }
+    std::string traces;
+    for (const std::string& trace : result.traces) traces += (traces.empty() ? "" : ",") + trace;
+    results += std::string(results.empty() ? "" : ",") + "{\"result\":{\"status\":" + quoted(result.status) +
+               ",\"fault\":" + result.fault + ",\"message\":" + quoted(result.message) + ",\"launches\":[" + traces +
+               "],\"output\":\"\"},\"buffers\":[" + names + "]}";
+    std::printf("progress %zu %zu\n", index + 1, request_.plans.size());
+    std::fflush(stdout);
+    if (result.status != "ok") break;
+  }
+  output.json = "[" + results + "]\n";
+  for (const std::vector<u8>& bytes : kept_) output.pieces.push_back({bytes.data(), bytes.size()});
+  return output;
+}
+
+void Replayer::replay(const Plan& plan, Result& result) {
+  place(plan);
+  place_variables();
+  for (const Operation& operation : plan.operations)
+    if (!perform(operation, plan.count, result)) return;
+}
+
+void Replayer::place(const Plan& plan) {
+  for (const Buffer& buffer : plan.buffers) {
+    std::string problem = device_.allocate(buffer.address, buffer.bytes, buffer.name, buffer.initialised, buffer.poison);
+    if (!problem.empty()) throw std::runtime_error("buffer " + buffer.name + ": " + problem);
+    if (!buffer.bytes) continue;
+    if (buffer.data)
+      std::memcpy(Device::pointer(buffer.address), buffer.data, buffer.bytes);
+    else
+      std::memset(Device::pointer(buffer.address), buffer.poison, buffer.bytes);
+  }
+}
+
+void Replayer::place_variables() {
+  u64 at = VARIABLE_BASE + GUARD_BYTES;
+  for (Variable& variable : module_.variables) {
+    at = (at + 255) & ~u64{255};
+    variable.address = at;
+    std::string problem = device_.allocate(at, variable.bytes, variable.name, true, 0);
+    if (!problem.empty()) throw std::runtime_error("variable " + variable.name + ": " + problem);
+    if (variable.bytes) std::memset(Device::pointer(at), 0, variable.bytes);
+    if (!variable.data.empty()) std::memcpy(Device::pointer(at), variable.data.data(), variable.data.size());
+    if (variable.slot >= 0) module_.addresses[variable.slot] = at;
+    at += variable.bytes + GUARD_BYTES;
+  }
+  for (const Relocation& relocation : module_.relocations) {
+    Variable* from = module_.variable(relocation.module, relocation.variable);
+    Variable* to = module_.variable(relocation.module, relocation.target);
+    if (!from || !to) throw std::runtime_error("an initialiser with the address of " + relocation.target);
+    u64 value = to->address + relocation.target_offset;
+    std::memcpy(Device::pointer(from->address + relocation.offset), &value, 8);
+  }
+}
+
+bool Replayer::host_fault(Result& result, const char* call, const std::string& message, u64 address) {
+  Fault fault;
+  fault.kind = "out of bounds";
+  fault.message = message;
+  fault.address = address;
+  fault.space = "global";
+  result.status = "fault";
+  result.fault = fault_json(fault, call);
+  return false;
+}
+
+bool Replayer::perform(const Operation& operation, bool count, Result& result) {
+  auto where = [&](u64 at) {
+    bool freed;
+    return with_commas(operation.bytes) + " bytes at " + hexadecimal(at) + ", " + device_.describe(at, operation.bytes, freed);
+  };
+  const Allocation* to = nullptr;
+  switch (operation.kind) {
+    case OperationKind::allocate: {
+      std::string problem = device_.allocate(operation.to, operation.bytes, "scratch at " + hexadecimal(operation.to), false, 0xCB);
+      if (!problem.empty()) return host_fault(result, "cudaMalloc", problem, operation.to);
+      return true;
+    }
+    case OperationKind::free: {
+      std::string problem = device_.release(operation.to);
+      if (!problem.empty()) return host_fault(result, "cudaFree", problem, operation.to);
+      return true;
+    }
+    case OperationKind::memset:
+    case OperationKind::upload:
+    case OperationKind::copy:
+      if (!operation.bytes) return true;
+      to = device_.find(operation.to, operation.bytes);
+      if (!to)
+        return host_fault(result, operation.kind == OperationKind::memset ? "cudaMemset" : "cudaMemcpy",
+                          "write of " + where(operation.to), operation.to);
+      if (operation.kind == OperationKind::copy) {
+        const Allocation* from = device_.find(operation.from, operation.bytes);
+        if (!from) return host_fault(result, "cudaMemcpy", "read of " + where(operation.from), operation.from);
+        std::memmove(Device::pointer(operation.to), Device::pointer(operation.from), operation.bytes);
+        device_.copy_marks(*to, operation.to, *from, operation.from, operation.bytes);
+        return true;
+      }
+      if (operation.kind == OperationKind::memset)
+        std::memset(Device::pointer(operation.to), operation.value, operation.bytes);
+      else
+        std::memcpy(Device::pointer(operation.to), operation.data, operation.bytes);
+      device_.mark(*to, operation.to, operation.bytes);
+      return true;
+    case OperationKind::write_symbol: {
+      Variable* variable = module_.variable(operation.module, operation.name);
+      if (!variable || operation.offset > variable->bytes || operation.bytes > variable->bytes - operation.offset)
+        return host_fault(result, "cudaMemcpyToSymbol", "write outside the variable " + operation.name, 0);
+      if (operation.bytes) std::memcpy(Device::pointer(variable->address + operation.offset), operation.data, operation.bytes);
+      return true;
+    }
+    case OperationKind::launch:
+      return launch(operation, count, result);
+  }
+  return false;
+}
+
+bool Replayer::launch(const Operation& operation, bool count, Result& result) {
+  auto refuse = [&](const std::string& message) {
+    result.status = "unsupported";
+    result.message = message;
+    return false;
+  };
+  const Kernel* kernel = module_.kernel(operation.module, operation.name);
+  if (!kernel) return refuse("kernel " + operation.name + " is not in the lowered module");
+  if (operation.bytes < kernel->parameter_bytes) return refuse("a launch of " + operation.name + " with too few parameter bytes");
+  LaunchRequest request{kernel, {}, {}, operation.shared, {}, operation.cooperative};
+  std::memcpy(request.grid, operation.grid, sizeof request.grid);
+  std::memcpy(request.block, operation.block, sizeof request.block);
+  u64 threads = u64{request.block[0]} * request.block[1] * request.block[2];
+  u64 blocks = u64{request.grid[0]} * request.grid[1] * request.grid[2];
+  if (threads == 0 || threads > 1024) return refuse("a block of " + std::to_string(threads) + " threads");
+  if (u64{kernel->dynamic_offset} + operation.shared > MAX_SHARED) return refuse("more shared memory than a block can have");
+  request.parameters.assign(operation.data, operation.data + operation.bytes);
+  request.parameters.resize(request.parameters.size() + 16);
+
+  Launch launch;
+  launch.request = &request;
+  launch.module = &module_;
+  launch.device = &device_;
+  launch.count = count;
+  launch.deadline = deadline_;
+  launch.blocks = blocks;
+  if (count) device_.clear_sectors();
+  u64 wanted = std::min<u64>(blocks, static_cast<u64>(std::max(1, request_.threads)));
+  if (operation.cooperative) {
+    if (blocks > MAX_COOPERATIVE_BLOCKS) return refuse("a cooperative launch of more than 256 blocks");
+    wanted = blocks;  // all of them have to be resident
+  }
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (u64 i = 0; i < wanted; ++i) workers.push_back(std::make_unique<Worker>(launch));
+  std::vector<std::thread> others;
+  for (u64 i = 1; i < wanted; ++i) others.emplace_back([&worker = *workers[i]] { worker.run(); });
+  workers[0]->run();
+  for (std::thread& other : others) other.join();
+
+  if (launch.fault) {
+    result.status = "fault";
+    result.fault = fault_json(*launch.fault, kernel->name);
+    return false;
+  }
+  if (const char* what = launch.unsupported.load()) return refuse(what);
+  if (launch.timed_out) {
+    result.status = "timeout";
+    result.message = "kernel " + kernel->name + " did not end in time";
+    return false;
+  }
+  if (count) {
+    std::vector<const Worker*> all;
+    for (const auto& worker : workers) all.push_back(worker.get());
+    result.traces.push_back(trace_json(launch, all));
+  }
+  return true;
+}
+
+}  // namespace kw

@@ -1,0 +1,125 @@
+// Running one launch: workers, blocks, warps, faults.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "abi.h"
+#include "device.h"
+#include "module.h"
+#include "shared.h"
+
+namespace kw {
+
+struct Fault {
+  std::string kind;
+  std::string message;
+  u32 line = 0;
+  u32 block[3] = {};
+  u32 thread[3] = {};
+  std::optional<u64> address;
+  std::string space;
+};
+
+struct LaunchRequest {
+  const Kernel* kernel;
+  u32 grid[3];
+  u32 block[3];
+  u32 dynamic_shared;
+  std::vector<u8> parameters;
+  bool cooperative;
+};
+
+// Sums from which a spread over warps or blocks is made.
+struct Tally {
+  u64 count = 0, minimum = ~u64{0}, maximum = 0;
+  long double sum = 0, squares = 0;
+  void add(u64 value);
+  void merge(const Tally& other);
+};
+
+// State that all workers of a launch share.
+struct Launch {
+  const LaunchRequest* request;
+  Module* module;
+  Device* device;
+  bool count;
+  double deadline;  // of the monotonic clock
+  u64 blocks;
+  std::atomic<u64> next{0};
+  std::atomic<u64> fault_block{~u64{0}};  // the lowest block with a fault: it is the one reported
+  std::atomic<bool> timed_out{false};
+  std::atomic<const char*> unsupported{nullptr};
+  std::mutex mutex;
+  std::optional<Fault> fault;
+
+  bool stopped(u64 block) const {
+    return fault_block.load(std::memory_order_relaxed) < block || timed_out.load(std::memory_order_relaxed) ||
+           unsupported.load(std::memory_order_relaxed);
+  }
+};
+
+struct BarrierState {
+  u32 arrived = 0;   // threads, whole warps for those that are there
+  u32 expected = 0;  // 0: all
+  u32 votes_any = 0, votes_count = 0;
+  bool votes_all = true;
+  u32 result[3] = {};  // of the last reduction: count, all, any
+};
+
+struct Block {
+  Launch* launch;
+  Worker* worker;
+  u64 linear;
+  u32 index[3];
+  std::vector<Warp*> warps;
+  SharedMemory shared;
+  BarrierState barriers[16];
+  // Epochs of the block's last load and store of each allocation, to see what barriers order in global memory.
+  std::vector<std::pair<const Allocation*, std::pair<u32, u32>>> global_epochs;
+};
+
+// One thread: runs blocks one after another, each warp on a fiber of its own.
+struct Worker {
+  explicit Worker(Launch& launch);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  void run();
+
+  Launch& launch;
+  std::vector<u64> counters;  // [site][COUNTERS]
+  Tally warps, blocks;
+  u64 barriers = 0, useless = 0;
+  void* scheduler_stack = nullptr;
+  const Allocation* hint = nullptr;
+
+ private:
+  void prepare();
+  void run_block(u64 linear);
+  bool release_barriers();
+  void report_stuck();
+  void complete(int number, BarrierState& barrier);
+
+  Block block_;
+  std::vector<std::unique_ptr<Warp>> warp_storage_;
+  std::vector<u8*> stacks_;
+  std::vector<u8> locals_;
+  u32 local_stride_ = 0;
+};
+
+// Leaves the warp's fiber; it goes on when the scheduler picks it again.
+void yield_to_scheduler(Warp* warp);
+
+// Records a fault of one lane and ends the warp. Never returns.
+[[noreturn]] void fail(Warp* warp, u32 lane, u32 line, const char* kind, const std::string& message,
+                       std::optional<u64> address = {}, const char* space = "");
+[[noreturn]] void give_up(Warp* warp, const char* unsupported);
+
+u32 site_line(const Warp* warp, u32 site);
+double monotonic_seconds();
+
+}  // namespace kw

@@ -1,0 +1,49 @@
+// Shared memory of one block, with what is known of every byte: written or not, and who touched it last since when.
+#pragma once
+
+#include <vector>
+
+#include "abi.h"
+
+namespace kw {
+
+// A mark of an access: epoch (barriers so far), warp synchronisations, flags, thread. 0 is older than all.
+using Mark = u64;
+
+constexpr Mark MARK_THREAD = 0x3ff;
+constexpr Mark MARK_SEVERAL_IN_WARP = 1 << 10;
+constexpr Mark MARK_SEVERAL_WARPS = 1 << 11;
+constexpr Mark MARK_RELAXED = 1 << 12;
+constexpr Mark MARK_ATOMIC = 1 << 13;
+constexpr int MARK_SYNC_SHIFT = 14;
+constexpr u32 MARK_SYNC_LIMIT = (1 << 18) - 1;
+constexpr int MARK_EPOCH_SHIFT = 32;
+
+struct SharedMemory {
+  std::vector<u8> bytes;
+  std::vector<u8> written;  // one a byte
+  std::vector<Mark> readers, writers;  // one a granule
+  u32 size = 0;
+  u32 granule_shift = 2;
+  u32 epoch = 1;        // grows over all blocks of a worker, so that marks need no clearing
+  u32 first_epoch = 1;  // of this block
+  // Where usefulness of barriers is wanted: the barriers, by epoch they ended, that ordered something.
+  u32 last_useful = 0;
+  u32 useful = 0;
+
+  void prepare(u32 total, bool by_byte);
+  void start_block();
+  // Notes that accesses in epoch `before` (of this block) and now conflict: some barrier between them is needed.
+  void ordered(u32 before) {
+    if (before >= first_epoch && before < epoch && last_useful < before) {
+      last_useful = epoch - 1;
+      ++useful;
+    }
+  }
+};
+
+inline u32 mark_epoch(Mark mark) { return static_cast<u32>(mark >> MARK_EPOCH_SHIFT); }
+inline u32 mark_sync(Mark mark) { return static_cast<u32>(mark >> MARK_SYNC_SHIFT) & MARK_SYNC_LIMIT; }
+inline u32 mark_thread(Mark mark) { return mark & MARK_THREAD; }
+
+}  // namespace kw

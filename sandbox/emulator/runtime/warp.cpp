@@ -1,0 +1,244 @@
+// What lowered code asks of the runtime about lanes and warps: scheduling, collectives, barriers, traps.
+
+#include <bit>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "run.h"
+
+using namespace kw;
+
+namespace {
+
+std::string line_text(u32 line) { return line ? "line " + std::to_string(line) : "an unknown line"; }
+
+std::string lanes_text(u32 mask) {
+  int count = std::popcount(mask);
+  return std::to_string(count) + (count == 1 ? " lane" : " lanes");
+}
+
+// A collective waits for every lane it names that is still in the kernel; those that cannot come are a fault.
+void require_members(Warp* warp, u32 line, const char* what, u32 members, u32 mask) {
+  u32 missing = members & warp->live & ~mask;
+  if (missing)
+    fail(warp, std::countr_zero(missing), line, "barrier",
+         std::string(what) + " names " + lanes_text(missing) + " of the warp that did not come to it");
+  if (warp->synced < MARK_SYNC_LIMIT) ++warp->synced;
+}
+
+int run_at(State* state, u32 block, u32 mask) {
+  state->mask = mask;
+  return static_cast<int>(block);
+}
+
+[[noreturn]] void divergent_barrier(Warp* warp, State* state) {
+  std::string where;
+  u32 first_lane = 0, first_line = 0;
+  int found = 0;
+  for (u32 block = 0; block < state->blocks; ++block) {
+    u32 mask = state->parked()[block];
+    if (!mask) continue;
+    u32 line = state->notes()[block] >> 1;
+    if (!found++) {
+      first_lane = std::countr_zero(mask);
+      first_line = line;
+    }
+    where += (where.empty() ? "" : ", ") + lanes_text(mask) + " at " + line_text(line);
+  }
+  fail(warp, first_lane, first_line, "barrier", "lanes of one warp wait at different barriers: " + where);
+}
+
+// Nothing is waiting to run: lanes are parked at barriers and collectives, or all have left.
+int schedule_parked(Warp* warp, State* state) {
+  u32 barriers = 0, barrier = 0;
+  for (u32 block = 0; block < state->blocks; ++block) {
+    u32& mask = state->parked()[block];
+    if (!mask) continue;
+    if (state->notes()[block] & 1) {
+      state->forced = block + 1;
+      return run_at(state, block, std::exchange(mask, 0));
+    }
+    ++barriers;
+    barrier = block;
+  }
+  if (barriers == 0) return -1;
+  if (barriers > 1) divergent_barrier(warp, state);
+  return run_at(state, barrier, std::exchange(state->parked()[barrier], 0));
+}
+
+}  // namespace
+
+extern "C" {
+
+// The next basic block to run and, in state->mask, its lanes; -1 when all have left.
+i32 kw_schedule(Warp* warp, State* state) {
+  u32 start = state->rotate;
+  state->rotate = 0;
+  for (u32 block = start; block < state->blocks; ++block)
+    if (state->waiting[block]) return run_at(state, block, std::exchange(state->waiting[block], 0));
+  for (u32 block = 0; block < start; ++block)
+    if (state->waiting[block]) return run_at(state, block, std::exchange(state->waiting[block], 0));
+  return schedule_parked(warp, state);
+}
+
+void kw_split(Warp*, State* state, u32 taken, u32 target, u32 next) {
+  state->waiting[target] |= taken;
+  state->waiting[next] |= state->mask & ~taken;
+}
+
+// At a back edge without fuel: other lanes, then other warps get their turn.
+i32 kw_fuel(Warp* warp, State* state) {
+  state->waiting[state->target] |= state->mask;
+  state->rotate = state->target + 1 < state->blocks ? state->target + 1 : 0;
+  Launch& launch = warp->worker->launch;
+  if (monotonic_seconds() > launch.deadline) launch.timed_out = true;
+  warp->fuel = FUEL;
+  yield_to_scheduler(warp);
+  return kw_schedule(warp, state);
+}
+
+void kw_yield(Warp* warp) { yield_to_scheduler(warp); }
+
+// Lanes at the start of a block that needs more of them. 1: run all the same.
+i32 kw_park(Warp* warp, State* state, u32 block, u32 note) {
+  if (state->forced == block + 1) {
+    state->forced = 0;
+    return 1;
+  }
+  if (!(note & 1) && !state->is_kernel && state->mask == state->live)
+    give_up(warp, "a barrier in a device function that only some lanes of a warp have entered");
+  state->parked()[block] |= state->mask;
+  state->notes()[block] = note;
+  return 0;
+}
+
+u32 kw_first_lane(u32 mask, const u32* values) { return values[std::countr_zero(mask | 0x80000000)]; }
+
+u32 kw_members(Warp* warp, u32 line, u32 members, u32 mask) {
+  if (mask) require_members(warp, line, "a warp vote", members, mask);
+  return mask;
+}
+
+void kw_syncwarp(Warp* warp, u32 line, u32 members, u32 mask) {
+  if (mask) require_members(warp, line, "__syncwarp", members, mask);
+}
+
+u32 kw_shfl(Warp* warp, u32 line, u32 mode, u32 members, u32 mask, const u32* value, const u32* lanes, const u32* clamps, u32* out) {
+  if (mask) require_members(warp, line, "a warp shuffle", members, mask);
+  u32 valid = 0;
+  for (int lane = 0; lane < LANES; ++lane) {
+    int segment = clamps[lane] >> 8 & 31, clamp = clamps[lane] & 31, b = lanes[lane] & 31;
+    int low = lane & segment, high = low | (clamp & ~segment);
+    int from = mode == 0 ? lane - b : mode == 1 ? lane + b : mode == 2 ? lane ^ b : low | (b & ~segment);
+    bool inside = mode == 0 ? from >= high : from <= high;
+    valid |= u32{inside} << lane;
+    out[lane] = value[inside ? from & 31 : lane];
+  }
+  return valid;
+}
+
+#define MATCH(KIND, TYPE)                                                                                         \
+  u32 kw_match_any_##KIND(Warp* warp, u32 line, u32 members, u32 mask, const TYPE* value, u32* out) {             \
+    if (mask) require_members(warp, line, "a warp match", members, mask);                                         \
+    for (int lane = 0; lane < LANES; ++lane) {                                                                    \
+      out[lane] = 0;                                                                                              \
+      for (int other = 0; other < LANES; ++other)                                                                 \
+        if (mask >> other & 1 && value[other] == value[lane]) out[lane] |= u32{1} << other;                       \
+    }                                                                                                             \
+    return mask;                                                                                                  \
+  }                                                                                                               \
+  u32 kw_match_all_##KIND(Warp* warp, u32 line, u32 members, u32 mask, const TYPE* value, u32* out) {             \
+    if (mask) require_members(warp, line, "a warp match", members, mask);                                         \
+    bool same = true;                                                                                             \
+    for (int lane = 0; lane < LANES; ++lane)                                                                      \
+      if (mask >> lane & 1) same = same && value[lane] == value[std::countr_zero(mask)];                          \
+    for (int lane = 0; lane < LANES; ++lane) out[lane] = same ? mask : 0;                                         \
+    return same ? ~u32{0} : 0;                                                                                    \
+  }
+MATCH(i32, u32)
+MATCH(i64, u64)
+
+#define REDUX(NAME, TYPE_NAME, TYPE, START, EXPRESSION)                                               \
+  u32 kw_redux_##NAME##_##TYPE_NAME(Warp* warp, u32 line, u32 members, u32 mask, const TYPE* value) { \
+    if (mask) require_members(warp, line, "a warp reduction", members, mask);                         \
+    TYPE sum = START;                                                                                 \
+    for (int lane = 0; lane < LANES; ++lane)                                                          \
+      if (mask >> lane & 1) {                                                                         \
+        TYPE a = value[lane];                                                                         \
+        sum = EXPRESSION;                                                                             \
+      }                                                                                               \
+    return static_cast<u32>(sum);                                                                     \
+  }
+REDUX(add, u32, u32, 0, sum + a)
+REDUX(add, s32, u32, 0, sum + a)
+REDUX(min, u32, u32, ~u32{0}, a < sum ? a : sum)
+REDUX(max, u32, u32, 0, a > sum ? a : sum)
+REDUX(min, s32, i32, INT32_MAX, a < sum ? a : sum)
+REDUX(max, s32, i32, INT32_MIN, a > sum ? a : sum)
+REDUX(and, b32, u32, ~u32{0}, sum & a)
+REDUX(or, b32, u32, 0, sum | a)
+REDUX(xor, b32, u32, 0, sum ^ a)
+
+// Barriers: the warp arrives as a whole and waits on its fiber.
+
+static BarrierState& arrive(Warp* warp, u32 site, u32 number, u32 threads) {
+  warp->counters[size_t{site} * COUNTERS] += 1;
+  if (number > 15) give_up(warp, "a barrier number above 15");
+  BarrierState& barrier = warp->block->barriers[number];
+  barrier.arrived += LANES;
+  if (threads) barrier.expected = threads;
+  return barrier;
+}
+
+static void wait_at(Warp* warp, u32 site, u32 number) {
+  warp->status = Status::waiting;
+  warp->barrier = static_cast<u8>(number);
+  warp->barrier_line = site_line(warp, site);
+  yield_to_scheduler(warp);
+}
+
+void kw_barrier(Warp* warp, u32 site, u32 number, u32 threads) {
+  arrive(warp, site, number, threads);
+  wait_at(warp, site, number);
+}
+
+void kw_barrier_arrive(Warp* warp, u32 site, u32 number, u32 threads) { arrive(warp, site, number, threads); }
+
+u32 kw_barrier_reduce(Warp* warp, u32 site, u32 number, u32 threads, u32 mode, u32 votes) {
+  BarrierState& barrier = arrive(warp, site, number, threads);
+  votes &= warp->live;
+  barrier.votes_count += std::popcount(votes);
+  barrier.votes_any |= votes;
+  barrier.votes_all = barrier.votes_all && votes == warp->live;
+  wait_at(warp, site, number);
+  return barrier.result[mode];
+}
+
+void kw_trap(Warp* warp, u32 line, u32 mask) {
+  fail(warp, std::countr_zero(mask), line, "trap", "the kernel executed a trap instruction");
+}
+
+static std::string device_string(Warp* warp, const u8* block, u32 lane) {
+  u64 at;
+  std::memcpy(&at, block + lane * 8, 8);
+  std::string text;
+  while (text.size() < 300 && warp->worker->launch.device->find(at, 1)) {
+    char character = static_cast<char>(*Device::pointer(at++));
+    if (!character) break;
+    text += character;
+  }
+  return text;
+}
+
+void kw_assert(Warp* warp, u32 line, u32 mask, const u8* message, const u8*, const u8*, const u8* function) {
+  if (!mask) return;
+  u32 lane = std::countr_zero(mask);
+  fail(warp, lane, line, "assert",
+       "assertion `" + device_string(warp, message, lane) + "` failed in " + device_string(warp, function, lane));
+}
+
+u64 kw_clock() {
+  return static_cast<u64>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+}
+}
