@@ -35,6 +35,7 @@ class Evaluator:
         self.env: dict[str, Value] = {}
         self.loops: list[Loop] = []
         self.since: dict[str, int] = {}  # local variable -> number of loops around its last fresh value
+        self.branches = 0  # conditional statements around where the walk stands
         self.operations = 0  # since the innermost loop began, without inner loops
         self._loaded: dict[tuple[str, Polynomial], Polynomial] = {}  # values of integer arrays
         self._origins: dict[str, tuple[str, Polynomial]] = {}  # symbol of a loaded value -> array, offset
@@ -253,7 +254,9 @@ class Evaluator:
                 self.analysis.written_globals.append((name, line))
             self.env[name] = value
             depth = self.since.get(name, len(self.loops))
-            if isinstance(value, Address) or value.poly is not None:
+            if self.branches and depth < len(self.loops):
+                accumulates = True  # one candidate of many is kept: a minimum, a maximum, where it stands
+            elif isinstance(value, Address) or value.poly is not None:
                 return  # a counter, not a sum
             if accumulates:
                 self.note_reduction(self.loops[depth:])

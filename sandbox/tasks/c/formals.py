@@ -15,8 +15,33 @@ from sandbox.types import Problem
 MAX_PARAMETERS = 64
 #: Names that C allows and CUDA C++ does not.
 _RESERVED = frozenset(
-    "new delete class template typename this private public protected virtual operator namespace using try catch throw "
-    "friend explicit export mutable and or not xor bool true false".split()
+    (
+        *(
+            "new",
+            "delete",
+            "class",
+            "template",
+            "typename",
+            "this",
+            "private",
+            "public",
+            "protected",
+            "virtual",
+        ),
+        *(
+            "operator",
+            "namespace",
+            "using",
+            "try",
+            "catch",
+            "throw",
+            "friend",
+            "explicit",
+            "export",
+            "mutable",
+        ),
+        *("and", "or", "not", "xor", "bool", "true", "false"),
+    )
 )
 
 
@@ -163,7 +188,7 @@ def _pointee(kind: CType) -> str:
         "pointer": "pointers",
         "struct": target.words,
         "function": "a function",
-        "void": "nothing in particular",
+        "void": "anything",
     }
     return known.get(target.kind, target.words or "an unknown type")
 

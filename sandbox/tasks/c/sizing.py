@@ -112,7 +112,8 @@ class Sizing:
         if not within:
             return "repeat"
         reached = {use.array for use in inferred.index_uses}
-        if set(within) <= reached:
+        alone = all(inferred.arrays[array].extent_text == name for array in within)
+        if set(within) <= reached or (alone and name not in inferred.bounds):
             return "bins"
         if name not in inferred.bounds:
             return "pitch" if any(_adds_to(name, extent) for extent in extents) else "step"

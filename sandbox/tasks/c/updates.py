@@ -25,7 +25,7 @@ class Updates:
 
 
 def updates(body: c_ast.Node | None, rest: Sequence[c_ast.Node | None]) -> dict[str, Updates]:
-    """Variables that are changed in a loop's body, or in its condition and step (`rest`), and not declared there."""
+    """Variables that a loop's body changes, or its condition and step (`rest`), and that it does not declare."""
     found: dict[str, Updates] = {}
     skips = body is not None and leaves(body, (c_ast.Continue,))
     for node in (*rest, body):
@@ -42,7 +42,7 @@ def updates(body: c_ast.Node | None, rest: Sequence[c_ast.Node | None]) -> dict[
 
 
 def step(change: c_ast.Node) -> tuple[str, c_ast.Node | int] | None:
-    """("+", amount) or ("-", amount) for counters, ("*", ...) and ("/", ...) for scaling; None for anything else."""
+    """("+", amount) or ("-", amount) for counters, ("*", ...) or ("/", ...) for scaling; else None."""
     match change:
         case c_ast.UnaryOp(op=op) if op in _STEPS:
             return ("+", 1) if _STEPS[op] > 0 else ("-", 1)
@@ -62,10 +62,8 @@ def step(change: c_ast.Node) -> tuple[str, c_ast.Node | int] | None:
 
 def leaves(body: c_ast.Node, kinds: tuple[type, ...]) -> bool:
     """Whether the body of a loop has such a statement that belongs to this loop."""
-    for node in _walk(body, stop=(c_ast.For, c_ast.While, c_ast.DoWhile)):
-        if isinstance(node, kinds):
-            return True
-    return False
+    inside = _walk(body, stop=(c_ast.For, c_ast.While, c_ast.DoWhile))
+    return any(isinstance(node, kinds) for node in inside)
 
 
 def declared(node: c_ast.Node) -> set[str]:

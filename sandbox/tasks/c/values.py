@@ -55,7 +55,7 @@ def divide(left: Polynomial, right: Polynomial, ranges: Ranges) -> Polynomial:
         return Polynomial.symbol(f"({_operand(left)} / {_operand(right)})")
     low, high = ranges.lower(left), ranges.upper(left)
     bound = ranges.lower(right)
-    if bound is None or ranges.varies(right) and ranges.sign(bound - 1) < 1:
+    if bound is None or (ranges.varies(right) and ranges.sign(bound - 1) < 1):
         return ranges.fresh("quotient", Range())
     lows = (divide(low, bound, ranges),) if low is not None and not ranges.varies(right) else (ZERO,)
     highs = (divide(high, bound, ranges),) if high is not None else ()

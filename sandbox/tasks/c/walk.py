@@ -109,6 +109,8 @@ class Walker(Evaluator):
                 self._loop(None, node.cond, node.stmt, sequential=True)
             case c_ast.Return():
                 self._returned = self.evaluate(node.expr) if node.expr is not None else UNKNOWN
+                if self.branches:  # left early at a place that hangs on the data
+                    self.note_reduction(self.loops)
             case c_ast.Switch():
                 self.evaluate(node.cond)
                 self._either([node.stmt, None])
@@ -176,9 +178,11 @@ class Walker(Evaluator):
         for truth, branch in zip((True, False), branches, strict=True):
             self.env = dict(before)
             facts: list[Fact] = self.facts(condition, truth) if condition is not None else []
+            self.branches += 1
             with self.ranges.assuming(facts):
                 self.statement(branch)
                 self.env.update((n, pinned(self.env[n], self.ranges)) for n in changed if n in self.env)
+            self.branches -= 1
             if branch is None or not _always_leaves(branch):
                 ends.append(self.env)
         self.env = before if not ends else ends[0]
@@ -351,10 +355,8 @@ class Walker(Evaluator):
     def _note_bounds(self, condition: c_ast.Node | None) -> None:
         if condition is not None:
             names = {n.name for n in _nodes(condition) if isinstance(n, c_ast.ID)}
-            for name in names:
-                value = self.env.get(name)
-                if isinstance(value, Number) and value.poly is not None:
-                    names = names | {s for s in value.poly.symbols if s in self.formals}
+            for name in list(names):
+                names |= _symbols(self.env.get(name, UNKNOWN))
             self.analysis.bounds |= {
                 n for n in names if n in self.formals and self.formals[n].is_integer_scalar
             }
@@ -386,7 +388,8 @@ class Walker(Evaluator):
             if by is None or high is None or not plain:
                 self.env[name] = self._anything(name, start)
                 continue
-            assert isinstance(start, Number) and start.poly is not None
+            assert isinstance(start, Number)
+            assert start.poly is not None
             end = start.poly + by * high
             if early:
                 ordered = (start.poly, end) if self.ranges.sign(by) == 1 else (end, start.poly)

@@ -17,9 +17,51 @@ from sandbox.tasks.c.parse import Program
 
 #: Functions of <math.h>, by the name of their double form.
 MATHS = frozenset(
-    "acos asin atan cos sin tan acosh asinh atanh cosh sinh tanh exp exp2 expm1 log log10 log1p log2 logb cbrt fabs "
-    "sqrt erf erfc lgamma tgamma ceil floor nearbyint rint round trunc atan2 pow hypot fmod remainder copysign "
-    "nextafter fdim fmax fmin fma ldexp frexp modf lround lrint llround llrint ilogb".split()
+    (
+        *("acos", "asin", "atan", "cos", "sin", "tan", "acosh", "asinh", "atanh", "cosh", "sinh", "tanh"),
+        *(
+            "exp",
+            "exp2",
+            "expm1",
+            "log",
+            "log10",
+            "log1p",
+            "log2",
+            "logb",
+            "cbrt",
+            "fabs",
+            "sqrt",
+            "erf",
+            "erfc",
+        ),
+        *(
+            "lgamma",
+            "tgamma",
+            "ceil",
+            "floor",
+            "nearbyint",
+            "rint",
+            "round",
+            "trunc",
+            "atan2",
+            "pow",
+            "hypot",
+        ),
+        *(
+            "fmod",
+            "remainder",
+            "copysign",
+            "nextafter",
+            "fdim",
+            "fmax",
+            "fmin",
+            "fma",
+            "ldexp",
+            "frexp",
+            "modf",
+        ),
+        *("lround", "lrint", "llround", "llrint", "ilogb"),
+    )
 )
 _BUILTINS = {"__builtin_inff": "__builtin_inf", "__builtin_nanf": "__builtin_nan"}
 _PRELUDE = "".join(
