@@ -8,7 +8,18 @@ from contextlib import contextmanager
 
 from agent.translator.pytorch.helpers import HELPERS
 from agent.translator.pytorch.index import Ix, flatten, opaque, render, variables
-from agent.translator.pytorch.ir import C_TYPES, Gather, Inside, Iota, Pointwise, Reduce, Source, Value, View
+from agent.translator.pytorch.ir import (
+    C_TYPES,
+    Gather,
+    Inside,
+    Iota,
+    Pointwise,
+    Reduce,
+    Source,
+    Value,
+    View,
+    plain_name,
+)
 from agent.translator.pytorch.plan import Kernel, Plan, is_free
 
 Key = tuple[int, tuple[Ix, ...], str]
@@ -207,7 +218,7 @@ def local_name(value: Value) -> str:
             return f"{value.name}_value"
         case Pointwise(label=label) | Reduce(label=label) if label:
             return label
-    return value.origin.removeprefix("native_").strip("_")
+    return plain_name(value.origin)
 
 
 def _tests(inside: Inside) -> list[str]:

@@ -191,3 +191,11 @@ def accesses(
                 yield from walk(value.base, tuple(value.map(at, loaded)), False)
 
     yield from walk(value, tuple(at), root)
+
+
+def plain_name(origin: str) -> str:
+    """A graph node's name without the words that tell aten's variants of one op apart."""
+    name = origin.replace("native_", "")
+    for word in ("_legit_no_training", "_legit", "_with_indices"):
+        name = name.replace(word, "")
+    return name.strip("_")

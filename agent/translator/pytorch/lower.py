@@ -28,6 +28,7 @@ from sandbox.types import Problem
 Handler = Callable[["Lowering", Node, list[Any], dict[str, Any]], "Value | Sequence[Value]"]
 HANDLERS: dict[str, Handler] = {}
 _MOST_ELEMENTS = 2**31 - 1  # kernels index with int
+FEW_ROWS, LONG_ROW = 64, 2048  # fewer and longer ones leave most of a GPU idle
 
 
 def op(*names: str) -> Callable[[Handler], Handler]:
@@ -41,11 +42,11 @@ def op(*names: str) -> Callable[[Handler], Handler]:
     return register
 
 
-def lower(graph: Graph) -> Program:
-    """Raises TaskProblem("unsupported_construct") naming the op and the line of the user's file."""
+def lower(graph: Graph, *, split: bool = False) -> Program:
+    """`split`: reduce a few long rows in two steps. Raises TaskProblem("unsupported_construct") naming the op and the line of the user's file."""
     from agent.translator.pytorch import ops_pointwise, ops_reduce, ops_views, ops_window  # noqa: F401
 
-    lowering = Lowering()
+    lowering = Lowering(split)
     for p in graph.placeholders:
         lowering.results[p.name] = [lowering.source(p.name, p.type)]
     for node in graph.nodes:
@@ -55,7 +56,8 @@ def lower(graph: Graph) -> Program:
 
 
 class Lowering:
-    def __init__(self) -> None:
+    def __init__(self, split: bool) -> None:
+        self._split = split
         self.values: list[Value] = []
         self.results: dict[str, list[Value]] = {}
         self._origin = ""
@@ -199,35 +201,75 @@ class Lowering:
         axes: Sequence[int],
         *,
         keepdim: bool = False,
-        dtype: str | None = None,
         rereads: bool = False,
         product: tuple[Value, Value] | None = None,
         label: str = "",
     ) -> Value:
         """No axes: all of them, as torch means it."""
-        rank = len(base.shape)
+        rank, had = len(base.shape), base.shape
         reduced = tuple(sorted({a % rank for a in axes})) if axes else tuple(range(rank))
-        kept = tuple(n for i, n in enumerate(base.shape) if i not in reduced)
-        made = base
-        if dtype is not None and dtype != base.dtype:
-            made = self.cast(base, dtype)
-        result_type = "int64" if op_ in ("argmax", "argmin") else made.dtype
-        value = self._keep(
+        kept = tuple(n for i, n in enumerate(had) if i not in reduced)
+        value = self._reduced(op_, base, reduced, kept, rereads, product, label)
+        if not keepdim:
+            return value
+        return self.reshape(value, [1 if i in reduced else n for i, n in enumerate(had)])
+
+    def _reduced(
+        self,
+        op_: ReduceOp,
+        base: Value,
+        axes: Shape,
+        kept: Shape,
+        rereads: bool,
+        product: tuple[Value, Value] | None,
+        label: str,
+    ) -> Value:
+        """Neighbouring axes become one. With `split`, a few long rows are first reduced in parts."""
+        first = axes[0]
+        if not rereads and axes == tuple(range(first, first + len(axes))):
+            length = math.prod(base.shape[a] for a in axes)
+            base = self.reshape(base, [*base.shape[:first], length, *base.shape[first + len(axes) :]])
+            axes = (first,)
+            parts = _parts(math.prod(kept), length) if self._split else 1
+            if parts > 1 and op_ not in ("argmax", "argmin"):
+                shape = [*base.shape[:first], parts, length // parts, *base.shape[first + 1 :]]
+                inner = tuple(n for a, n in enumerate(shape) if a != first + 1)
+                base = self._keep_reduce(
+                    op_, self.reshape(base, shape), (first + 1,), inner, False, None, "part"
+                )
+        return self._keep_reduce(op_, base, axes, kept, rereads, product, label)
+
+    def _keep_reduce(
+        self,
+        op_: ReduceOp,
+        base: Value,
+        axes: Shape,
+        kept: Shape,
+        rereads: bool,
+        product: tuple[Value, Value] | None,
+        label: str,
+    ) -> Value:
+        return self._keep(
             Reduce(
                 kept,
-                result_type,
+                "int64" if op_ in ("argmax", "argmin") else base.dtype,
                 **self.common,
                 op=op_,
-                base=made,
-                axes=reduced,
+                base=base,
+                axes=axes,
                 rereads=rereads,
                 product=product,
                 label=label,
             )
         )
-        if not keepdim:
-            return value
-        return self.reshape(value, [1 if i in reduced else n for i, n in enumerate(base.shape)])
+
+
+def _parts(rows: int, length: int) -> int:
+    """Into how many parts a row is split: a divisor of its length, so that every part is as long."""
+    if rows >= FEW_ROWS or length < LONG_ROW:
+        return 1
+    wished = min(1024 // max(1, rows), int(length**0.5))
+    return next((p for p in range(wished, 1, -1) if length % p == 0), 1)
 
 
 def reshaping(shape: Shape, had: Shape) -> Callable[[Coordinates], list[Ix]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from agent.translator.pytorch.emit_map import can_vectorise
+from agent.translator.pytorch.lower import FEW_ROWS, LONG_ROW
 from agent.translator.pytorch.plan import Kernel, Plan
 from agent.translator.pytorch.schedule import WARP, Schedule, is_cached, row_mode
 from sandbox.types import Evaluation, KernelMetrics, LineMetrics
@@ -28,6 +29,7 @@ def propose(plan: Plan, fused: Plan | None, schedule: Schedule, evaluation: Eval
     measured = {k.name: k for k in evaluation.metrics.kernels}
     yield from _fuse(plan, fused, schedule, measured)
     yield from _tile(plan, schedule, measured)
+    yield from _split_rows(plan, schedule, measured)
     yield from _share_rows(plan, schedule, measured)
     yield from _cache_rows(plan, schedule, measured)
     yield from _vectorise(plan, schedule, measured)
@@ -79,6 +81,20 @@ def _tile(plan: Plan, schedule: Schedule, measured: dict[str, KernelMetrics]) ->
             f"{metrics.name} does {_flop(metrics)} FLOP in {metrics.instructions} warp instructions; sixteen results "
             "a thread use each value from shared memory four times.",
         )
+
+
+def _split_rows(plan: Plan, schedule: Schedule, measured: dict[str, KernelMetrics]) -> Iterator[Proposal]:
+    few = [k for k in plan.kernels if k.reduces and k.rows < FEW_ROWS and k.length >= LONG_ROW]
+    found = _heaviest([k for k in few if not k.reduces[0].rereads], measured)
+    if found is None or schedule.split:
+        return
+    kernel, metrics = found
+    yield Proposal(
+        replace(schedule, split=True, rows="block", row_threads=_block_for(plan)),
+        "Reduce long rows in two steps",
+        f"{metrics.name} has {kernel.rows} row{'s' if kernel.rows > 1 else ''} of {kernel.length} elements and fills "
+        f"{metrics.waves:.3f} waves; parts of the rows can be reduced side by side and joined afterwards.",
+    )
 
 
 def _share_rows(plan: Plan, schedule: Schedule, measured: dict[str, KernelMetrics]) -> Iterator[Proposal]:

@@ -24,6 +24,7 @@ from agent.translator.pytorch.ir import (
     Value,
     View,
     accesses,
+    plain_name,
 )
 
 
@@ -307,7 +308,7 @@ class _Planner:
         for kernel in self._kernels:
             for value in kernel.outputs:
                 if id(value) not in buffers:
-                    buffers[id(value)] = _unique(f"{value.origin}_out", taken)
+                    buffers[id(value)] = _unique(_scratch_name(value), taken)
                     scratch.append(value)
         return Plan(self._ordered(), buffers, scratch, copies)
 
@@ -364,6 +365,11 @@ def _real_operands(value: Value, origin: str) -> Iterator[Value]:
             yield from _real_operands(operand, origin)
     elif isinstance(value, Pointwise | Gather | Reduce):
         yield value
+
+
+def _scratch_name(value: Value) -> str:
+    label = value.label if isinstance(value, Reduce) else ""
+    return "_".join(filter(None, [plain_name(value.origin), label or "out"]))
 
 
 def _unique(wished: str, taken: set[str]) -> str:

@@ -7,7 +7,7 @@ from agent.translator.pytorch.emit_map import can_vectorise, emit_map
 from agent.translator.pytorch.emit_matmul import emit_matmul
 from agent.translator.pytorch.emit_rows import emit_rows
 from agent.translator.pytorch.helpers import sources
-from agent.translator.pytorch.ir import C_TYPES, Value
+from agent.translator.pytorch.ir import C_TYPES, Value, plain_name
 from agent.translator.pytorch.plan import Kernel, Plan
 from agent.translator.pytorch.schedule import Schedule, is_cached, row_mode
 from sandbox.tasks.base import TaskSpec
@@ -22,7 +22,7 @@ def name_kernels(plan: Plan, taken: set[str]) -> None:
         for value in sorted([*kernel.reduces, *kernel.outputs], key=lambda v: v.order):
             if value.origin not in origins:
                 origins.append(value.origin)
-        name = "_".join(o.strip("_") for o in origins[:_MOST_NAMED]) + "_kernel"
+        name = "_".join(plain_name(o) for o in origins[:_MOST_NAMED]) + "_kernel"
         while name in taken:
             name += "_"
         taken.add(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from agent.protocols import Draft, Move
 from agent.translator.pytorch.lower import lower
@@ -33,7 +34,7 @@ class PyTorchTranslator:
     def moves(self, draft: Draft, evaluation: Evaluation) -> Iterator[Move]:
         schedule = draft.schedule
         assert isinstance(schedule, Schedule)
-        for proposal in propose(self._plan(schedule), self._fused(), schedule, evaluation):
+        for proposal in propose(self._plan(schedule), self._fused(schedule), schedule, evaluation):
             made = self._draft(proposal.schedule)
             if made.source != draft.source:
                 yield Move(made, proposal.title, proposal.reason)
@@ -43,11 +44,11 @@ class PyTorchTranslator:
         return Draft(source, schedule)
 
     def _plan(self, schedule: Schedule) -> Plan:
-        return plan(lower(self._graph), fuse=schedule.fuse)
+        return plan(lower(self._graph, split=schedule.split), fuse=schedule.fuse)
 
-    def _fused(self) -> Plan | None:
+    def _fused(self, schedule: Schedule) -> Plan | None:
         """None where fusing would make kernels wait for each other."""
         try:
-            return plan(lower(self._graph), fuse=True)
+            return self._plan(replace(schedule, fuse=True))
         except CannotPlan:
             return None
