@@ -73,12 +73,12 @@ def write_request(
     for replay in replays:
         lines.append(f"plan {int(replay.count)}")
         for buffer in replay.buffers:
-            data = None if buffer.data is None else memoryview(buffer.data).cast("B")
-            if data is not None and len(data) != buffer.bytes:
-                raise ValueError(f"buffer {buffer.name}: {len(data)} bytes of data for {buffer.bytes}")
+            content = None if buffer.data is None else memoryview(buffer.data).cast("B")
+            if content is not None and len(content) != buffer.bytes:
+                raise ValueError(f"buffer {buffer.name}: {len(content)} bytes of data for {buffer.bytes}")
             flags = f"{int(buffer.read_back)} {int(buffer.initialised)} {buffer.poison_byte}"
             name = " ".join(buffer.name.split())
-            lines.append(f"buffer {buffer.address} {buffer.bytes} {flags} {piece(data)} {name}")
+            lines.append(f"buffer {buffer.address} {buffer.bytes} {flags} {piece(content)} {name}")
         for operation in replay.plan.operations:
             line, data = _operation(operation)
             lines.append(line if data is None else f"{line} {len(data)} {piece(data)}")
@@ -87,8 +87,8 @@ def write_request(
     header = f"kernelwright-replay {first + len(text):0{_HEADER_DIGITS}}\n".encode()
     with os.fdopen(os.dup(descriptor), "wb") as file:
         file.write(header + text)
-        for data in pieces:
-            file.write(data)
+        for chunk in pieces:
+            file.write(chunk)
 
 
 def _operation(operation: Operation) -> tuple[str, bytes | None]:

@@ -1,4 +1,4 @@
-"""PTX as data: what the parser returns. Light on imports, because the lowering process pays for each of them."""
+"""PTX as data: what the parser returns. Light on imports: the lowering process pays for each of them."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Label:
 @dataclass(frozen=True, slots=True)
 class Parameter:
     name: str
-    bytes: int
+    size: int  # bytes
     align: int
     offset: int  # in the parameter block of an entry; functions have one block a parameter
 
@@ -105,7 +105,7 @@ class Variable:
 
     name: str
     space: str
-    bytes: int
+    size: int  # bytes
     align: int
     data: bytes | None = None  # initial bytes; None: zeros (`.global`, `.const`) or nothing (the others)
     addresses: tuple[tuple[int, Symbol], ...] = ()  # (offset, symbol whose address stands there)
@@ -126,7 +126,7 @@ class Function:
 
     @property
     def parameter_bytes(self) -> int:
-        return max((parameter.offset + parameter.bytes for parameter in self.parameters), default=0)
+        return max((parameter.offset + parameter.size for parameter in self.parameters), default=0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """A parser of PTX as nvcc emits it.
 
-`parse(text)` gives a `Module`. It accepts inline assembly too (several statements on one line, nested scopes).
-What it does not understand raises PtxError.
+`parse(text)` gives a `Module`. It accepts inline assembly too: several statements on one
+line, nested scopes. What it does not understand raises PtxError.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def parameter_layout(text: str) -> dict[str, list[tuple[int, int]]]:
     for header in _HEADER.finditer(stripped):
         if header["kind"] == "entry":
             parameters = _parameters(header["parameters"] or "")
-            layout[header["name"]] = [(parameter.offset, parameter.bytes) for parameter in parameters]
+            layout[header["name"]] = [(parameter.offset, parameter.size) for parameter in parameters]
     return layout
 
 
@@ -115,7 +115,7 @@ def _parameters(text: str) -> tuple[Parameter, ...]:
         align = int(match["align"] or size)
         offset = -(-offset // align) * align
         found.append(Parameter(match["name"], size * _count(match["dims"]), align, offset))
-        offset += found[-1].bytes
+        offset += found[-1].size
     return tuple(found)
 
 
@@ -233,7 +233,9 @@ def parse_variable(statement: str) -> Variable | None:
     if match is None:
         return None
     size = type_bytes(match["type"])
-    data, addresses, count = None, (), _count(match["dims"])
+    data: bytes | None = None
+    addresses: tuple[tuple[int, Symbol], ...] = ()
+    count = _count(match["dims"])
     if match["init"]:
         data, addresses = _initialiser(match["init"].strip(), match["type"])
         if match["dims"].replace(" ", "").startswith("[]"):
@@ -242,7 +244,7 @@ def parse_variable(statement: str) -> Variable | None:
     return Variable(
         name=match["name"],
         space=match["space"],
-        bytes=size * count,
+        size=size * count,
         align=int(match["align"] or size),
         data=data,
         addresses=addresses,

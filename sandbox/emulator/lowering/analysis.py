@@ -143,7 +143,7 @@ def _split(function: Function) -> tuple[list[Block], dict[str, int]]:
 def _named_lanes(instruction: Instruction) -> int | None:
     """The constant member mask of a warp collective."""
     parts = instruction.parts
-    if "sync" not in parts and "warp" not in parts or is_barrier(instruction):
+    if ("sync" not in parts and "warp" not in parts) or is_barrier(instruction):
         return None
     if parts[0] in ("shfl", "vote", "match", "redux") or parts[:2] == ("bar", "warp"):
         last = instruction.operands[-1]

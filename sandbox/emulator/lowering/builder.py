@@ -108,7 +108,7 @@ class ModuleContext:
 
 
 class Builder:
-    """Emission state of one function."""
+    """Emission state of one function. Abstract: `symbol` is the function lowering's."""
 
     def __init__(self, context: ModuleContext, module: int, function: Function, analysis: Analysis) -> None:
         self.context = context
@@ -128,6 +128,8 @@ class Builder:
         self.mask_vector = ""  # the running lanes as <32 x i1>
         self.carry: Value | None = None
         self.guard: Value | None = None  # of the instruction at hand
+        self.parameter_blocks: dict[str, tuple[str, int]] = {}  # of functions: LLVM pointer, bytes a lane
+        self.kernel_parameters = {parameter.name: parameter.offset for parameter in function.parameters}
 
     # Text -----------------------------------------------------------------------------------------------
 
@@ -152,6 +154,18 @@ class Builder:
         if name not in self.buffers:
             self.buffers[name] = f"%buffer.{name}"
             self.entry.append(f"  %buffer.{name} = alloca [256 x i8], align 64")
+        return self.buffers[name]
+
+    def kernel_parameter(self, name: str) -> int:
+        if not self.function.entry or name not in self.kernel_parameters:
+            raise self.unsupported(f"parameter {name}")
+        return self.kernel_parameters[name]
+
+    def buffer_wide(self, name: str) -> str:
+        """A scratch area of 32 lanes of 16 bytes."""
+        if name not in self.buffers:
+            self.buffers[name] = f"%buffer.{name}"
+            self.entry.append(f"  %buffer.{name} = alloca [512 x i8], align 64")
         return self.buffers[name]
 
     def declare(self, name: str, returns: str, arguments: str) -> None:
@@ -317,7 +331,7 @@ class Builder:
         raise self.unsupported(f"operand {operand!r}")
 
     def symbol(self, symbol: Symbol) -> Value:
-        """The value of a name: special register or address. Set by `symbols.install`."""
+        """The value of a name: special register or address."""
         raise NotImplementedError
 
     def splat(self, value: Value) -> Value:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sandbox.emulator.lowering.arithmetic import (
-    binary,
     compare,
     directed_rounding,
     flushed,
@@ -67,7 +66,7 @@ def _float_to_float(build: Builder, value: Value, to: str, parts: tuple[str, ...
     elif BITS[to] < BITS[value.type]:
         if directed:
             value = build.helper(f"kw_cvt_{directed}_{parts[-2]}_{parts[-1]}", [value], to)
-        elif to == "bfloat" or value.type == "double" and to == "half":
+        elif to == "bfloat" or (value.type == "double" and to == "half"):
             value = build.helper(f"kw_narrow_{value.type}_{to}", [value], to)
         else:
             value = build.convert("fptrunc", value, to)

@@ -31,24 +31,10 @@ class FunctionLowering(Builder):
         super().__init__(context, module, function, analysis)
         self.source = source
         self.layout = layout
-        self.parameter_blocks: dict[str, tuple[str, int]] = {}
-        self.kernel_parameters = {parameter.name: parameter.offset for parameter in function.parameters}
         self.local_offsets = layout.local_offsets(function)
         self.labels = 0
 
     # Names ----------------------------------------------------------------------------------------------
-
-    def kernel_parameter(self, name: str) -> int:
-        if not self.function.entry or name not in self.kernel_parameters:
-            raise self.unsupported(f"parameter {name}")
-        return self.kernel_parameters[name]
-
-    def buffer_wide(self, name: str) -> str:
-        """A scratch area of 32 lanes of 16 bytes."""
-        if name not in self.buffers:
-            self.buffers[name] = f"%buffer.{name}"
-            self.entry.append(f"  %buffer.{name} = alloca [512 x i8], align 64")
-        return self.buffers[name]
 
     def symbol(self, symbol: Symbol) -> Value:
         special = special_register(self, symbol.name)
@@ -90,13 +76,13 @@ class FunctionLowering(Builder):
         function = self.function
         if not function.entry:
             for index, parameter in enumerate(function.returns):
-                self.parameter_blocks[parameter.name] = (f"%return{index}", parameter.bytes)
+                self.parameter_blocks[parameter.name] = (f"%return{index}", parameter.size)
             for index, parameter in enumerate(function.parameters):
-                self.parameter_blocks[parameter.name] = (f"%argument{index}", parameter.bytes)
+                self.parameter_blocks[parameter.name] = (f"%argument{index}", parameter.size)
         for index, parameter in enumerate(function.locals.values()):
             pointer = f"%block{index}"
-            self.entry.append(f"  {pointer} = alloca [{max(1, 32 * parameter.bytes)} x i8], align 64")
-            self.parameter_blocks[parameter.name] = (pointer, parameter.bytes)
+            self.entry.append(f"  {pointer} = alloca [{max(1, 32 * parameter.size)} x i8], align 64")
+            self.parameter_blocks[parameter.name] = (pointer, parameter.size)
 
     def _header(self) -> str:
         function = self.function
@@ -491,7 +477,7 @@ class Layout:
             if not variable.external:
                 offset = -(-offset // variable.align) * variable.align
                 self.shared[variable.name] = offset
-                offset += variable.bytes
+                offset += variable.size
         return offset
 
     def local_offsets(self, function: Function) -> dict[str, int]:
@@ -501,7 +487,7 @@ class Layout:
             if variable.space == "local":
                 place = -(-place // 16) * 16
                 offsets[variable.name] = place
-                place += variable.bytes
+                place += variable.size
         return offsets
 
     def own_locals(self, function: Function) -> int:
@@ -509,7 +495,7 @@ class Layout:
         total = 0
         for variable in function.variables:
             if variable.space == "local":
-                total = -(-total // 16) * 16 + variable.bytes
+                total = -(-total // 16) * 16 + variable.size
         return -(-total // 16) * 16
 
     def local_bytes(self, function: Function, active: tuple[str, ...] = ()) -> int:

@@ -44,9 +44,7 @@ def address_operand(build: Builder, operand: Operand, space: str) -> tuple[str, 
             value = build.convert("trunc", value, kind)
         elif BITS[own] < BITS[kind]:
             value = build.convert("zext", value, kind)
-    elif isinstance(base, Symbol):
-        value = build.operand(base, kind)
-    elif isinstance(base, Immediate):
+    elif isinstance(base, Symbol) or isinstance(base, Immediate):
         value = build.operand(base, kind)
     else:
         raise build.unsupported(f"address {operand!r}")

@@ -85,7 +85,7 @@ def _variable_lines(context: ModuleContext, index: int, module: Module) -> list[
         slot = context.address_slots.get(f"{index} {variable.name}", "-")
         data = variable.data.hex() if variable.data and any(variable.data) else "-"
         lines.append(
-            f"variable {index} {variable.name} {variable.space} {variable.bytes} {variable.align} {slot} {data}"
+            f"variable {index} {variable.name} {variable.space} {variable.size} {variable.align} {slot} {data}"
         )
         for offset, symbol in variable.addresses:
             lines.append(f"address {index} {variable.name} {offset} {symbol.name} {symbol.offset}")

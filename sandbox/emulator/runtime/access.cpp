@@ -78,7 +78,9 @@ void count_global(Warp* warp, u32 site, const Lanes& lanes, const Allocation* co
   u64 values[LANES];
   std::copy(lanes.address, lanes.address + lanes.count, values);
   counters[REQUESTS] += 1;
-  counters[BYTES] += u64{Bytes} * distinct(values, lanes.count);
+  u64 useful = u64{Bytes} * distinct(values, lanes.count);
+  counters[BYTES] += useful;
+  counters[IDEAL] += (useful + 31) / 32;
   for (int i = 0; i < lanes.count; ++i) values[i] >>= 5;
   counters[SECTORS] += distinct(values, lanes.count);
   for (int i = 0; i < lanes.count; ++i) *(stores ? Device::stored(values[i] << 5) : Device::loaded(values[i] << 5)) = 1;
@@ -429,6 +431,7 @@ void count_atomic(Warp* warp, u32 site, const Lanes& lanes, bool global) {
   counters[REQUESTS] += 1;
   counters[ACCESS_LANES] += lanes.count;
   counters[ADDRESSES] += distinct(values, lanes.count);
+  if (!global) counters[WAVEFRONTS] += 1;
   if (global)
     for (int i = 0; i < lanes.count; ++i) *Device::stored(lanes.address[i]) = *Device::loaded(lanes.address[i]) = 1;
 }

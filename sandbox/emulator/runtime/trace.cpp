@@ -31,6 +31,9 @@ enum Field {
   ATOMICS,
   ATOMIC_LANES,
   ATOMIC_ADDRESSES,
+  GLOBAL_LOAD_IDEAL,
+  GLOBAL_STORE_IDEAL,
+  SHARED_ATOMICS,
   FIELDS
 };
 
@@ -40,7 +43,8 @@ constexpr const char* NAMES[FIELDS] = {
     "shared_load_requests",  "shared_load_wavefronts", "shared_load_ideal",       "shared_store_requests",
     "shared_store_wavefronts", "shared_store_ideal",   "local_bytes",             "flop_fp16",
     "flop_fp32",             "flop_fp64",              "branches",                "divergent_branches",
-    "barriers",              "atomics",                "atomic_lanes",            "atomic_addresses"};
+    "barriers",              "atomics",                "atomic_lanes",            "atomic_addresses",
+    "global_load_ideal",     "global_store_ideal",     "shared_atomics"};
 
 using Row = u64[FIELDS];
 struct Line {
@@ -51,6 +55,7 @@ void add_access(Line& line, const Site& site, const u64* counted) {
   u64* field = line.field;
   if (site.direction == 'a') {
     field[ATOMICS] += counted[REQUESTS];
+    field[SHARED_ATOMICS] += counted[WAVEFRONTS];  // one for each request that went to shared memory
     field[ATOMIC_LANES] += counted[ACCESS_LANES];
     field[ATOMIC_ADDRESSES] += counted[ADDRESSES];
     return;
@@ -65,6 +70,7 @@ void add_access(Line& line, const Site& site, const u64* counted) {
     field[stores ? GLOBAL_STORE_REQUESTS : GLOBAL_LOAD_REQUESTS] += counted[REQUESTS];
     field[stores ? GLOBAL_STORE_SECTORS : GLOBAL_LOAD_SECTORS] += counted[SECTORS];
     field[stores ? GLOBAL_STORE_BYTES : GLOBAL_LOAD_BYTES] += counted[BYTES];
+    field[stores ? GLOBAL_STORE_IDEAL : GLOBAL_LOAD_IDEAL] += counted[IDEAL];
   } else {
     field[LOCAL_BYTES] += counted[BYTES];
   }
