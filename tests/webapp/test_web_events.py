@@ -45,11 +45,20 @@ def test_nothing_follows_the_end(make_run: MakeRun) -> None:
     assert (run.state, run.last_seq) == ("finished", 1)
 
 
+def test_events_are_stored_all_or_none(make_run: MakeRun) -> None:
+    run = make_run()
+    end = RunEnded(reason="finished", message="done")
+    with pytest.raises(services.RunHasEnded):
+        services.run_events_append(run=run, events=[end, Reflected(turn=1, text="late")])
+    run.refresh_from_db()
+    assert (run.state, run.last_seq, RunEvent.objects.count()) == ("queued", 0, 0)
+
+
 def test_text_as_it_is_written_is_never_stored(make_run: MakeRun) -> None:
     run = make_run()
     with pytest.raises(ValueError, match="never stored"):
         services.run_event_append(run=run, event=TextDelta(turn=1, text="a"))
-    services.run_event_send(run=run, event=TextDelta(turn=1, text="a"))
+    services.run_events_send(run=run, events=[TextDelta(turn=1, text="a")])
     assert not RunEvent.objects.exists()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 import pytest
@@ -134,21 +134,26 @@ def test_who_is_alive() -> None:
 
 
 def test_a_feed_ticks_while_nothing_happens_and_keeps_the_order() -> None:
-    def source() -> list[Event]:
-        return [
-            Log(turn=1, stream="nvcc", text="a"),
-            Log(turn=1, stream="gcc", text="b"),
-            Reflected(turn=1, text="c"),
-        ]
-
-    kinds = [event.type for event in feed(lambda: iter(source()), tick=1) if event is not None]
-    assert kinds == ["log", "log", "reflected"]
-
-    def slow() -> object:
+    def source() -> Iterator[Event]:
         yield Log(turn=1, stream="nvcc", text="a")
-        time.sleep(0.4)
         yield Log(turn=1, stream="nvcc", text="b")
+        yield Log(turn=1, stream="gcc", text="c")
+        time.sleep(0.4)
+        yield Log(turn=1, stream="gcc", text="d")
+        yield Reflected(turn=1, text="e")
 
-    got = list(feed(slow, tick=0.1))  # type: ignore[arg-type]
-    assert [event.text for event in got if isinstance(event, Log)] == ["a", "b"]
-    assert got.count(None) >= 2
+    batches = list(feed(source, tick=0.1))
+    events = [event for batch in batches for event in batch]
+    assert [event.text for event in events if isinstance(event, Log | Reflected)] == ["ab", "c", "d", "e"]
+    assert batches.count([]) >= 2
+
+
+def test_a_feed_raises_what_its_source_raises_after_what_came_before() -> None:
+    def source() -> Iterator[Event]:
+        yield Log(turn=1, stream="nvcc", text="a")
+        raise RuntimeError("broken")
+
+    batches = feed(source, tick=1)
+    assert [event.type for event in next(batches)] == ["log"]
+    with pytest.raises(RuntimeError, match="broken"):
+        next(batches)

@@ -81,7 +81,7 @@ async def test_text_is_passed_on_as_it_is_written(browser: Client, make_run: Mak
         await it.say({"type": "hello", "after_seq": 0})
         await it.hear_until_live()
         delta = scripted.TextDelta(turn=1, text="thinking")
-        await in_background(lambda: services.run_event_send(run=run, event=delta))
+        await in_background(lambda: services.run_events_send(run=run, events=[delta]))
         assert await it.hear() == {"type": "delta", "event": delta.model_dump()}
 
 

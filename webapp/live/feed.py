@@ -17,6 +17,7 @@ Source = Callable[[], Iterator[Event]]
 
 COALESCE_SECONDS = 0.08
 LOG_CHUNK_CHARACTERS = 16_000
+BATCH = 100
 _BACKLOG = 1000  # events a slow database may lag behind before the iterator has to wait
 
 
@@ -25,8 +26,8 @@ class _End:
         self.error = error
 
 
-def feed(source: Source, *, tick: float) -> Iterator[Event | None]:
-    """The events of `source()`, in order; None whenever `tick` seconds bring nothing.
+def feed(source: Source, *, tick: float) -> Iterator[list[Event]]:
+    """The events of `source()`, in order, as many at once as came; none whenever `tick` seconds bring none.
 
     Raises what the iterator raises. Closing this before the end leaves the iterator's thread behind: cancel
     what it does first.
@@ -37,20 +38,32 @@ def feed(source: Source, *, tick: float) -> Iterator[Event | None]:
     joiner = _LogJoiner()
     try:
         while True:
-            try:
-                item = arrived.get(timeout=joiner.patience(tick))
-            except queue.Empty:
-                yield from joiner.flush()
-                yield None
-                continue
-            if isinstance(item, _End):
-                yield from joiner.flush()
-                if item.error is not None:
-                    raise item.error
+            batch: list[Event] = []
+            end: _End | None = None
+            for item in _taken(arrived, joiner.patience(tick)):
+                if isinstance(item, _End):
+                    end = item
+                else:
+                    batch += joiner.add(item)
+            if end is not None or not batch:
+                batch += joiner.flush(everything=end is not None)
+            yield batch
+            if end is not None:
+                if end.error is not None:
+                    raise end.error
                 return
-            yield from joiner.add(item)
     finally:
         stopped.set()
+
+
+def _taken(arrived: queue.Queue[Event | _End], patience: float) -> Iterator[Event | _End]:
+    """Waits for the first, then takes what is there."""
+    try:
+        yield arrived.get(timeout=patience)
+        for _ in range(BATCH - 1):
+            yield arrived.get_nowait()
+    except queue.Empty:
+        return
 
 
 class _LogJoiner:
@@ -64,24 +77,23 @@ class _LogJoiner:
         """Seconds to wait for the next event."""
         return tick if self._held is None else max(0.001, min(tick, self._until - time.monotonic()))
 
-    def add(self, event: Event) -> Iterator[Event]:
+    def add(self, event: Event) -> list[Event]:
         """What is to be passed on, now that `event` has come."""
         if not isinstance(event, Log):
-            yield from self.flush()
-            yield event
-            return
+            return [*self.flush(), event]
         if self._held is not None and _joins(self._held, event):
             self._held = self._held.model_copy(update={"text": self._held.text + event.text})
-        else:
-            yield from self.flush()
-            self._held, self._until = event, time.monotonic() + COALESCE_SECONDS
-        if time.monotonic() >= self._until:
-            yield from self.flush()
+            return self.flush(everything=False)
+        before = self.flush()
+        self._held, self._until = event, time.monotonic() + COALESCE_SECONDS
+        return before
 
-    def flush(self) -> Iterator[Event]:
-        if self._held is not None:
-            held, self._held = self._held, None
-            yield held
+    def flush(self, *, everything: bool = True) -> list[Event]:
+        """The chunk held back, if there is one and (unless everything is wanted) its moment is over."""
+        if self._held is None or not (everything or time.monotonic() >= self._until):
+            return []
+        held, self._held = self._held, None
+        return [held]
 
 
 def _joins(held: Log, chunk: Log) -> bool:

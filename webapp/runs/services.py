@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from datetime import timedelta
 from functools import partial
+from itertools import groupby
 from typing import Any
 from uuid import UUID
 
@@ -236,8 +237,8 @@ def agent_run_execute(*, run_id: UUID, translate: Translate) -> None:
         return
     cancel = Cancellation()
     try:
-        with closing(feed(lambda: translate(run, cancel), tick=TICK_SECONDS)) as events:
-            _follow(run, cancel, events)
+        with closing(feed(lambda: translate(run, cancel), tick=TICK_SECONDS)) as batches:
+            _follow(run, cancel, batches)
     except RunHasEnded:
         logger.warning("run %s was ended from outside while this process worked on it", run.pk)
     except Exception as error:
@@ -248,18 +249,16 @@ def agent_run_execute(*, run_id: UUID, translate: Translate) -> None:
         cancel.set()
 
 
-def _follow(run: AgentRun, cancel: Cancellation, events: Iterator[Event | None]) -> None:
+def _follow(run: AgentRun, cancel: Cancellation, batches: Iterator[list[Event]]) -> None:
     """Stores and publishes events as they come, and passes on that the run is to stop."""
     watch = _Watch(run, cancel)
-    for event in events:
+    for batch in batches:
         watch.look()
         if watch.patience_is_over:
             agent_run_interrupt(run=run)
             return
-        if event is None:
-            continue
-        run_event_send(run=run, event=watch.completed(event))
-        if isinstance(event, RunEnded):
+        run_events_send(run=run, events=[watch.completed(event) for event in batch])
+        if batch and isinstance(batch[-1], RunEnded):
             return
     raise RuntimeError("the events stopped without run_ended")
 
@@ -327,42 +326,51 @@ def agent_runs_requeue() -> int:
 # --- Told event by event ------------------------------------------------------------------------------------
 
 
-def run_event_send(*, run: AgentRun, event: Event) -> None:
-    """Stores and publishes an event, or only publishes it where it is not to be stored."""
-    if isinstance(event, TextDelta):
-        publish.run_delta(run.pk, event)
-    else:
-        run_event_append(run=run, event=event)
+def run_events_send(*, run: AgentRun, events: Sequence[Event]) -> None:
+    """Stores and publishes events, in order; those that are not to be stored are only published."""
+    for transient, group in groupby(events, key=lambda event: event.type in TRANSIENT):
+        if transient:
+            for event in group:
+                if isinstance(event, TextDelta):
+                    publish.run_delta(run.pk, event)
+        else:
+            run_events_append(run=run, events=list(group))
 
 
 def run_event_append(*, run: AgentRun, event: Event) -> RunEvent:
-    """Stores the event under the run's next number and copies into the run what it says of it.
+    """One event; see `run_events_append`."""
+    return run_events_append(run=run, events=[event])[0]
 
-    Raises RunHasEnded after `run_ended`, and when the run is gone. Safe from several processes at once.
+
+def run_events_append(*, run: AgentRun, events: Sequence[Event]) -> list[RunEvent]:
+    """Stores events under the run's next numbers and copies into the run what they say of it.
+
+    All or none. Raises RunHasEnded after `run_ended`, and when the run is gone. Safe from several processes.
     """
-    if event.type in TRANSIENT:
-        raise ValueError(f"{event.type} is never stored")
+    if any(event.type in TRANSIENT for event in events):
+        raise ValueError(f"{TRANSIENT} are never stored")
     now = timezone.now()
-    payload = plain(event.model_dump(mode="json"))
+    payloads = [plain(event.model_dump(mode="json")) for event in events]
     with transaction.atomic():
         # The row lock (SQLite: the database's write lock) is what makes the numbers unique and without gaps.
         locked = AgentRun.objects.select_for_update().defer(*_LARGE).filter(pk=run.pk).first()
-        if locked is None or locked.has_ended:
+        if locked is None:
             raise RunHasEnded
-        locked.last_seq += 1
-        record = RunEvent.objects.create(
-            run=locked,
-            seq=locked.last_seq,
-            at=now,
-            type=event.type,
-            payload=payload,
-        )
-        _apply(locked, event)
+        records = []
+        for event, payload in zip(events, payloads, strict=True):
+            if locked.has_ended:
+                raise RunHasEnded
+            locked.last_seq += 1
+            records.append(
+                RunEvent(run=locked, seq=locked.last_seq, at=now, type=event.type, payload=payload)
+            )
+            _apply(locked, event)
+        RunEvent.objects.bulk_create(records)
         locked.save(update_fields=_CHANGED_BY_EVENTS)
-        transaction.on_commit(partial(publish.run_reached, locked.pk, record.seq))
-        if isinstance(event, RunStarted | TurnStarted | TurnEnded | RunEnded):
+        transaction.on_commit(partial(publish.run_reached, locked.pk, locked.last_seq))
+        if any(isinstance(event, RunStarted | TurnStarted | TurnEnded | RunEnded) for event in events):
             transaction.on_commit(partial(publish.run_changed, locked.owner_id, locked.pk))
-    return record
+    return records
 
 
 def _apply(run: AgentRun, event: Event) -> None:
