@@ -47,8 +47,8 @@ const COMMON: monaco.editor.IEditorOptions = {
   padding: { top: 6, bottom: 6 },
   lineNumbersMinChars: 3,
   lineDecorationsWidth: 10,
-  guides: { indentation: false, bracketPairs: false },
   bracketPairColorization: { enabled: false },
+  guides: { indentation: false, bracketPairs: false },
   occurrencesHighlight: "singleFile",
   stickyScroll: { enabled: false },
   unicodeHighlight: { ambiguousCharacters: false },
@@ -269,7 +269,7 @@ export class DiffView {
 
   show(before: { name: string; text: string }, after: { name: string; text: string }): void {
     const current = this.editor.getModel();
-    if (current && current.original.getValue() === before.text) {
+    if (current?.original.getValue() === before.text) {
       replaceChanged(current.modified, after.text);
     } else {
       this.editor.setModel({

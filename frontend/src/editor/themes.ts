@@ -10,13 +10,15 @@ export interface ThemeData {
 }
 
 export function themeData(name: ThemeName, tokens: CSSStyleDeclaration): ThemeData {
-  const token = (variable: string) => tokens.getPropertyValue(variable).trim();
+  const token = (variable: string) => longHex(tokens.getPropertyValue(variable).trim());
   const bare = (variable: string) => token(variable).replace("#", "");
   const rule = (scope: string, variable: string, fontStyle?: string) => ({
     token: scope,
     foreground: bare(variable),
     ...(fontStyle ? { fontStyle } : {}),
   });
+  // Brackets in three colours say nothing here; colour is kept for what does.
+  const brackets = [1, 2, 3, 4, 5, 6].map((n) => [`editorBracketHighlight.foreground${n}`, token("--code-punctuation")]);
   return {
     base: name === "light" ? "vs" : name === "dark" ? "vs-dark" : "hc-black",
     inherit: true,
@@ -35,6 +37,7 @@ export function themeData(name: ThemeName, tokens: CSSStyleDeclaration): ThemeDa
       rule("keyword.directive", "--code-directive"),
     ],
     colors: {
+      ...(Object.fromEntries(brackets) as Record<string, string>),
       "editor.background": token("--editor-bg"),
       "editor.foreground": token("--code-text"),
       "editorGutter.background": token("--editor-bg"),
@@ -66,4 +69,10 @@ export function themeData(name: ThemeName, tokens: CSSStyleDeclaration): ThemeDa
       "editorPlaceholder.foreground": token("--text-faint"),
     },
   };
+}
+
+/** Monaco wants #rrggbb or #rrggbbaa; the build shortens colours, and "transparent" is a word. */
+export function longHex(colour: string): string {
+  if (colour === "transparent") return "#00000000";
+  return /^#[0-9a-f]{3,4}$/i.test(colour) ? colour.replace(/[0-9a-f]/gi, "$&$&") : colour;
 }

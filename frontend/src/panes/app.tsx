@@ -13,7 +13,7 @@ import { Splitter } from "./parts";
 import { SidePane } from "./side";
 import { openFiles, SourcePane } from "./source";
 import { StatusBar } from "./statusbar";
-import { Timeline } from "./timeline";
+import { PlaybackBar, Timeline } from "./timeline";
 import { TitleBar } from "./titlebar";
 
 export function App(): JSX.Element {
@@ -57,6 +57,7 @@ export function App(): JSX.Element {
         ) : null}
         <main class="center">
           <Editors />
+          <PlaybackBar />
           <Timeline />
           {panelOpen ? (
             <>

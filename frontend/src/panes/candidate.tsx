@@ -31,10 +31,18 @@ export function CandidatePane(): JSX.Element {
   const turn = bench.shown.value;
   return (
     <section class="pane candidate-pane" aria-label="Candidate">
-      {turn ? <Toolbar /> : <PaneHeader>{<span class="pane-title muted">Candidate</span>}</PaneHeader>}
+      {turn ? <Toolbar /> : <CandidateHeader />}
       <OutcomeStrip />
       {turn ? bench.diffOn.value && bench.previous.value ? <Diff /> : <Code /> : <NothingYet />}
     </section>
+  );
+}
+
+function CandidateHeader(): JSX.Element {
+  return (
+    <PaneHeader>
+      <span class="pane-title">Candidate</span>
+    </PaneHeader>
   );
 }
 
@@ -62,10 +70,12 @@ function Toolbar(): JSX.Element {
               title="Compare with this turn"
               onChange={(event) => {
                 const chosen = Number(event.currentTarget.value);
+                if (!chosen) return;
                 bench.diffAgainst.value = chosen === turn.number - 1 ? null : chosen;
                 bench.diffOn.value = true;
               }}
             >
+              {bench.previous.value ? null : <option value="">compare with</option>}
               {others.map((it) => (
                 <option key={it.number} value={String(it.number)}>
                   with turn {it.number}

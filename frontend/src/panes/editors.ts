@@ -1,10 +1,11 @@
 /** Monaco comes after the shell, once, for all panes. */
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import type * as Monaco from "../editor/monaco";
 import { say } from "../state/notices";
 import { theme } from "../state/layout";
 
-type Editors = typeof import("../editor/monaco");
+type Editors = typeof Monaco;
 
 export const editors = signal<Editors | null>(null);
 let asked = false;

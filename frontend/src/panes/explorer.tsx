@@ -30,7 +30,7 @@ export function Explorer(): JSX.Element {
         <Icon name="search" />
         <input
           type="search"
-          placeholder="Filter examples and runs"
+          placeholder="Filter"
           aria-label="Filter examples and runs"
           value={filter.value}
           onInput={(event) => (filter.value = event.currentTarget.value)}

@@ -20,8 +20,7 @@ export function Gutter({
 }): JSX.Element {
   const rows = useRef<HTMLDivElement>(null);
   useSignalEffect(() => {
-    void scrolled.value;
-    if (rows.current && view.current) rows.current.style.transform = `translateY(${view.current.lineTop(1)}px)`;
+    if (scrolled.value >= 0 && rows.current && view.current) rows.current.style.transform = `translateY(${view.current.lineTop(1)}px)`;
   });
   const heaviest = Math.max(...[...costs.values()].map((it) => it.share), 1e-9);
   return (

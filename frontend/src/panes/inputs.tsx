@@ -5,7 +5,7 @@ import { tidy, update, type SourceDocument } from "../state/documents";
 import { say } from "../state/notices";
 import { run } from "../state/workbench";
 import { inputsToml } from "../state/toml";
-import { IconButton } from "./parts";
+import { fieldText, IconButton } from "./parts";
 
 const DISTRIBUTIONS = ["normal", "uniform", "heavy_tail", "large_offset", "cancellation", "special"] as const;
 const ACCESS = ["read", "write", "read_write"] as const;
@@ -259,12 +259,11 @@ function AddRow({
   add: (kind: "size" | "value" | "array", name: string) => void;
 }): JSX.Element {
   const submit = (form: HTMLFormElement) => {
-    const data = new FormData(form);
-    const name = String(data.get("name") as string | null).trim();
+    const name = fieldText(form, "name");
     if (!/^[A-Za-z_]\w*$/.test(name)) say("A parameter's name is letters, digits and _.", "error");
     else if (known.has(name)) say(`${name} is in the table already.`);
     else {
-      add(data.get("kind") as "size" | "value" | "array", name);
+      add(fieldText(form, "kind") as "size" | "value" | "array", name);
       form.reset();
     }
   };

@@ -5,7 +5,7 @@ import { active, update, type SourceDocument } from "../state/documents";
 import { plural } from "../state/format";
 import { endingSign, type Sign } from "../state/verdicts";
 import * as bench from "../state/workbench";
-import { Icon, SignView } from "./parts";
+import { fieldText, Icon, SignView } from "./parts";
 
 /** Beside a candidate: one line. Without one the whole card stands in the candidate's place (`welcome.tsx`). */
 export function OutcomeStrip(): JSX.Element | null {
@@ -32,7 +32,7 @@ export function OutcomeCard({ ended }: { ended: RunEnded }): JSX.Element {
       <p class="outcome-message">{problem?.message ?? ended.message}</p>
       {problem?.line ? (
         <button type="button" class="link" onClick={() => bench.show("source", problem.line ?? 1, problem.column ?? 1)}>
-          <Icon name="go-to-file" /> {problem.file || document?.filename || "source"}:{problem.line}
+          <Icon name="go-to-file" /> {placeName(problem.file, document)}:{problem.line}
           {problem.column ? `:${problem.column}` : ""}
         </button>
       ) : null}
@@ -43,6 +43,10 @@ export function OutcomeCard({ ended }: { ended: RunEnded }): JSX.Element {
       </div>
     </div>
   );
+}
+
+function placeName(file: string, document: SourceDocument | null): string {
+  return file === "" ? (document?.filename ?? "source") : file;
 }
 
 function title(ended: RunEnded, sign: Sign): string {
@@ -106,10 +110,10 @@ function ExtentForm({ problem, document }: { problem: Problem; document: SourceD
       class="extent-form"
       onSubmit={(event) => {
         event.preventDefault();
-        const data = new FormData(event.currentTarget);
+        const form = event.currentTarget;
         const arrays = { ...document.inputs.arrays };
         for (const name of problem.choices) {
-          const extent = String(data.get(name) as string | null).trim();
+          const extent = fieldText(form, name);
           if (extent) arrays[name] = { ...arrays[name], extent };
         }
         update(document.id, { inputs: { ...document.inputs, arrays } });

@@ -86,7 +86,8 @@ function entries(): Entry[] {
       else openExample(it);
     },
   }));
-  return [...own, ...examples];
+  // What cannot be done now stays findable, after what can.
+  return [...own, ...examples].sort((a, b) => Number(b.enabled) - Number(a.enabled));
 }
 
 function Palette(): JSX.Element {

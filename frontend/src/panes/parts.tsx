@@ -144,6 +144,12 @@ export function PaneHeader({ children, label }: { children: ComponentChildren; l
   );
 }
 
+/** What was typed into a form's text field. */
+export function fieldText(form: HTMLFormElement, name: string): string {
+  const value = new FormData(form).get(name);
+  return typeof value === "string" ? value.trim() : "";
+}
+
 /** A named section of a side pane that can be folded away. */
 export function Section({ title, aside, children }: { title: string; aside?: ComponentChildren; children: ComponentChildren }): JSX.Element {
   return (
@@ -158,11 +164,20 @@ export function Section({ title, aside, children }: { title: string; aside?: Com
   );
 }
 
-/** A link to a line: the evidence is one click from the line it speaks of. */
-export function LineLink({ line, onClick }: { line: number; onClick: () => void }): JSX.Element {
+/** Text in which "line 14" is a link: the evidence is one click from the line it speaks of. */
+export function WithLines({ text, onLine }: { text: string; onLine: (line: number) => void }): JSX.Element {
+  const parts = text.split(/\b(lines? \d+)\b/i);
   return (
-    <button type="button" class="link" onClick={onClick}>
-      line {line}
-    </button>
+    <>
+      {parts.map((part, index) =>
+        index % 2 ? (
+          <button key={index} type="button" class="link inline" onClick={() => onLine(Number(/\d+/.exec(part)?.[0]))}>
+            {part}
+          </button>
+        ) : (
+          part
+        ),
+      )}
+    </>
   );
 }

@@ -63,7 +63,7 @@ function ConnectionState(): JSX.Element {
     const timer = setInterval(() => (clock.value = Date.now()), 250);
     return () => clearInterval(timer);
   }, [waiting]);
-  const seq = lastSeq ? <span class="num"> · seq {lastSeq}</span> : null;
+  const seq = lastSeq ? <span class="num status-seq">· seq {lastSeq}</span> : null;
   const playback = bench.player.value;
   if (playback) {
     return (

@@ -17,7 +17,6 @@ export function Timeline(): JSX.Element {
   useEffect(() => {
     list.current?.querySelector('[aria-current="true"]')?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [shownTurn, turns.length]);
-  const playing = bench.player.value;
   return (
     <div class="timeline" role="group" aria-label="Turns">
       <div class="turns" ref={list}>
@@ -26,7 +25,6 @@ export function Timeline(): JSX.Element {
         ))}
         {turns.length ? null : <span class="muted turns-empty">Turns appear here.</span>}
       </div>
-      <span class="grow" />
       <span class="timeline-state">
         {stage ? <Elapsed stage={stage} /> : null}
         {ended ? (
@@ -36,7 +34,6 @@ export function Timeline(): JSX.Element {
           </span>
         ) : null}
       </span>
-      {playing ? <PlaybackControls player={playing} /> : null}
     </div>
   );
 }
@@ -73,12 +70,19 @@ function TurnChip({ turn, best, shown }: { turn: TurnView; best: boolean; shown:
   );
 }
 
+/** The controls of a recording, in a row of their own: a recording is never taken for a live run. */
+export function PlaybackBar(): JSX.Element | null {
+  const player = bench.player.value;
+  return player ? <PlaybackControls player={player} /> : null;
+}
+
 function PlaybackControls({ player }: { player: Player }): JSX.Element {
-  const { playing, position, duration, speed, label } = player.state.value;
+  const { playing, position, duration, speed, label, title } = player.state.value;
   return (
     <div class="playback" role="group" aria-label="Recording">
-      <span class="badge recorded" title={label}>
-        recorded
+      <span class="badge recorded">recorded</span>
+      <span class="muted ellipsis playback-label" title={label}>
+        {title} · {label}
       </span>
       <IconButton
         title={playing ? "Pause (Alt+P)" : "Play (Alt+P)"}

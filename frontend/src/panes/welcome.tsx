@@ -44,7 +44,8 @@ function OnItsWay(): JSX.Element {
 function Welcome(): JSX.Element {
   const items = bench.examples.value ?? [];
   const recording = items.find((it) => it.kind === "recording");
-  const first = items.find((it) => /softmax/i.test(it.title) && it.language === "c") ?? items.find((it) => it.kind === "example");
+  const examples = items.filter((it) => it.kind === "example");
+  const first = examples.find((it) => /row softmax/i.test(it.title)) ?? examples[0];
   const ready = active.value !== null && !active.value.recorded && active.value.text.trim() !== "";
   const keys = keyWords(command("translate").keys ?? "");
   return (
@@ -73,7 +74,7 @@ function Welcome(): JSX.Element {
         ) : null}
         {!ready && first ? (
           <button type="button" class="primary" onClick={() => openExample(first)}>
-            <Icon name="go-to-file" /> Open the example {first.title}
+            <Icon name="go-to-file" /> Open the example “{first.title}”
           </button>
         ) : null}
         {recording ? (

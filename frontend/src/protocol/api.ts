@@ -130,7 +130,7 @@ export async function getRecording(id: string): Promise<Recording> {
     const event = decodeEvent(row.event);
     if (event.ok) events.push({ seq: typeof row.seq === "number" ? row.seq : index + 1, at: row.at, event: event.value });
   });
-  return { id, title: String(raw.title ?? id), label: String(raw.label ?? "Recorded"), events };
+  return { id, title: textOr(raw.title, id), label: textOr(raw.label, "Recorded"), events };
 }
 
 export async function getSession(): Promise<Session> {
@@ -140,6 +140,10 @@ export async function getSession(): Promise<Session> {
 /** What this machine can do; the shape is the command line's `doctor --json`, shown as it comes. */
 export async function getDoctor(): Promise<unknown> {
   return await call("GET", "doctor");
+}
+
+function textOr(value: unknown, otherwise: string): string {
+  return typeof value === "string" ? value : otherwise;
 }
 
 function sameOrigin(address: string): string {

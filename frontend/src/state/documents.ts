@@ -54,9 +54,8 @@ export function keepDrafts(delay = 300): () => void {
     unsaved.value = !save(KEY, { documents: own, active: activeId.peek() } satisfies Kept);
   };
   effect(() => {
-    void documents.value;
-    void activeId.value;
-    timer ??= setTimeout(write, delay);
+    const seen: unknown[] = [documents.value, activeId.value];
+    if (seen.length) timer ??= setTimeout(write, delay);
   });
   return () => {
     if (timer !== null) clearTimeout(timer);
@@ -76,9 +75,14 @@ function isDocument(row: unknown): row is Partial<SourceDocument> & { id: string
   return isRecord(row) && typeof row.id === "string" && typeof row.text === "string" && typeof row.filename === "string";
 }
 
+/** `crypto.randomUUID` exists only over https and on localhost; a server in a lab may be neither. */
+function freshId(): string {
+  return [...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 function blank(known: Partial<SourceDocument>): SourceDocument {
   return {
-    id: crypto.randomUUID(),
+    id: freshId(),
     filename: "untitled.c",
     text: "",
     entry: null,

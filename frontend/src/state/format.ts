@@ -50,6 +50,11 @@ export function scientific(value: number): string {
   return value.toExponential(1).replace("e", "e").replace("+", "");
 }
 
+/** A float that is not finite arrives as "NaN" or "Infinity", whatever the types say. */
+export function asNumber(value: unknown): number {
+  return Number(value);
+}
+
 /** How long ago, for lists: "now", "4 min", "3 h", "12 Nov". */
 export function ago(iso: string, now: number): string {
   const then = Date.parse(iso);

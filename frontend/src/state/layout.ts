@@ -31,13 +31,13 @@ export const LIMITS = {
 function initial(): Layout {
   const wide = typeof window === "undefined" || window.innerWidth >= 1600;
   return {
-    side: wide ? 248 : 204,
+    side: wide ? 248 : 190,
     sideOpen: true,
-    evidence: wide ? 336 : 276,
+    evidence: wide ? 344 : 272,
     evidenceOpen: true,
     panel: wide ? 240 : 196,
     panelOpen: true,
-    source: 0.42,
+    source: wide ? 0.42 : 0.4,
     theme: "system",
     singleKeys: true,
   };

@@ -206,9 +206,3 @@ export function familyNotes(metrics: Metrics): { byFamily: Map<string, string>; 
   }
   return { byFamily, others };
 }
-
-/** The line a note speaks of ("Line 14 loads ..."), for a link beside it. */
-export function lineOf(note: string): number | null {
-  const found = /\blines? (\d+)/i.exec(note);
-  return found ? Number(found[1]) : null;
-}

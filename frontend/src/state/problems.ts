@@ -29,7 +29,7 @@ export const problems = computed<ProblemItem[]>(() => {
       severity: "error",
       owner: "task",
       where: "source",
-      file: problem.file || document?.filename || "source",
+      file: problem.file === "" ? (document?.filename ?? "source") : problem.file,
       line: problem.line,
       column: problem.column,
       message: problem.message,

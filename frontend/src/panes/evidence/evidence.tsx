@@ -87,7 +87,7 @@ function Verdict({ turn }: { turn: TurnView }): JSX.Element {
               </button>
             ) : null}
           </>
-        ) : !evaluation && stage && stage.turn === turn.number ? (
+        ) : !evaluation && stage?.turn === turn.number ? (
           <Elapsed stage={stage} />
         ) : null}
       </div>

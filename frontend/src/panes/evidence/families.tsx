@@ -1,9 +1,9 @@
 /** The families of structural metrics: a bar each, and under it the number and the line behind the score. */
 import type { JSX } from "preact";
 import type { Metrics } from "../../generated/events";
-import { familyNotes, familyTitle, lineOf, scaleStep } from "../../state/metrics";
+import { familyNotes, familyTitle, scaleStep } from "../../state/metrics";
 import * as bench from "../../state/workbench";
-import { LineLink, Section } from "../parts";
+import { Section, WithLines } from "../parts";
 
 export function Families({ metrics }: { metrics: Metrics }): JSX.Element {
   const { byFamily, others } = familyNotes(metrics);
@@ -30,7 +30,6 @@ export function Families({ metrics }: { metrics: Metrics }): JSX.Element {
 }
 
 function Family({ title, score, note }: { title: string; score: number; note: string }): JSX.Element {
-  const line = lineOf(note);
   return (
     <li class="family">
       <div class="family-line">
@@ -42,13 +41,7 @@ function Family({ title, score, note }: { title: string; score: number; note: st
       </div>
       {note ? (
         <div class="family-note">
-          {note}
-          {line === null ? null : (
-            <>
-              {" "}
-              <LineLink line={line} onClick={() => bench.show("candidate", line)} />
-            </>
-          )}
+          <WithLines text={note} onLine={(line) => bench.show("candidate", line)} />
         </div>
       ) : null}
     </li>

@@ -1,7 +1,7 @@
 /** What the comparison covered: draws, sizes, error against what was allowed, and the first wrong element. */
 import type { JSX } from "preact";
 import type { Mismatch, Verification } from "../../generated/events";
-import { count, percent, scientific } from "../../state/format";
+import { asNumber, count, percent, scientific } from "../../state/format";
 import { openPanel } from "../../state/layout";
 import { Section } from "../parts";
 
@@ -20,7 +20,7 @@ export function Verified({ verification }: { verification: Verification }): JSX.
       <dl class="facts">
         <dt>Error</dt>
         <dd class="num">
-          {max_error === null ? "integers, exact" : <ErrorAgainst error={Number(max_error)} allowed={allowed_error === null ? null : Number(allowed_error)} />}
+          {max_error === null ? "integers, exact" : <ErrorAgainst error={asNumber(max_error)} allowed={allowed_error === null ? null : asNumber(allowed_error)} />}
         </dd>
         <dt>Sizes</dt>
         <dd class="num">{sizeWords(sizes)}</dd>

@@ -1,10 +1,9 @@
 import type { JSX } from "preact";
 import { seconds } from "../../state/format";
-import { lineOf } from "../../state/metrics";
 import type { TurnView } from "../../state/run";
 import { turnScore, turnSign } from "../../state/selectors";
 import * as bench from "../../state/workbench";
-import { LineLink, SignView } from "../parts";
+import { SignView, WithLines } from "../parts";
 
 /** The agent's own account: what each turn tried, what was measured, and why the next step is what it is. */
 export function AgentTab(): JSX.Element {
@@ -35,7 +34,6 @@ export function AgentTab(): JSX.Element {
 function AgentTurn({ turn }: { turn: TurnView }): JSX.Element {
   const score = turnScore(turn);
   const text = turn.reflection || turn.prose;
-  const line = lineOf(text);
   return (
     <li class={turn.number === bench.shown.value?.number ? "current" : ""}>
       <button type="button" class="agent-turn" onClick={() => bench.selectTurn(turn.number)}>
@@ -50,19 +48,13 @@ function AgentTurn({ turn }: { turn: TurnView }): JSX.Element {
       </button>
       {text ? (
         <p>
-          {text}
-          {line === null ? null : (
-            <>
-              {" "}
-              <LineLink
-                line={line}
-                onClick={() => {
-                  bench.selectTurn(turn.number);
-                  bench.show("candidate", line);
-                }}
-              />
-            </>
-          )}
+          <WithLines
+            text={text}
+            onLine={(line) => {
+              bench.selectTurn(turn.number);
+              bench.show("candidate", line);
+            }}
+          />
         </p>
       ) : null}
     </li>
