@@ -1,6 +1,7 @@
 /** How a run ended when it did not end well: what happened, where, and the next step as a button. */
 import type { JSX } from "preact";
 import type { Problem, RunEnded } from "../generated/events";
+import { inputsOpen } from "../state/commands";
 import { active, update, type SourceDocument } from "../state/documents";
 import { plural } from "../state/format";
 import { endingSign, type Sign } from "../state/verdicts";
@@ -36,7 +37,7 @@ export function OutcomeCard({ ended }: { ended: RunEnded }): JSX.Element {
           {problem.column ? `:${problem.column}` : ""}
         </button>
       ) : null}
-      {problem?.hint ? <p>{problem.hint}</p> : null}
+      {problem?.hint ? <p class="outcome-hint">{problem.hint}</p> : null}
       {problem?.choices.length && document ? <Choices problem={problem} document={document} /> : null}
       <div class="buttons">
         <AgainButton />
@@ -78,13 +79,16 @@ function AgainButton(): JSX.Element | null {
   );
 }
 
+/** Kinds whose choices are functions or classes to choose from, and kinds whose choices are arrays to size. */
+const CHOOSES_ENTRY = new Set(["several_functions", "unknown_entry"]);
+const ASKS_EXTENT = new Set(["unknown_extent", "reference_faults"]);
+
 function Choices({ problem, document }: { problem: Problem; document: SourceDocument }): JSX.Element {
-  if (/extent|size/.test(problem.kind)) return <ExtentForm problem={problem} document={document} />;
-  const choosesEntry = /function|entry|class|module|several/.test(problem.kind);
+  if (ASKS_EXTENT.has(problem.kind)) return <ExtentForm problem={problem} document={document} />;
   return (
     <div class="buttons" role="group" aria-label="Choices">
       {problem.choices.map((choice) =>
-        choosesEntry ? (
+        CHOOSES_ENTRY.has(problem.kind) ? (
           <button
             key={choice}
             type="button"
@@ -99,6 +103,11 @@ function Choices({ problem, document }: { problem: Problem; document: SourceDocu
         ) : (
           <code key={choice}>{choice}</code>
         ),
+      )}
+      {CHOOSES_ENTRY.has(problem.kind) ? null : (
+        <button type="button" class="secondary" onClick={() => (inputsOpen.value = true)}>
+          Open the inputs
+        </button>
       )}
     </div>
   );

@@ -2,14 +2,13 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import { getDoctor } from "../protocol/api";
-import { isRecord } from "../protocol/decode";
+import { getDoctor, type Finding } from "../protocol/api";
 import { execute } from "../state/commands";
 import { layout, resetLayout, setLayout, sideView, type ThemeChoice } from "../state/layout";
 import { bootstrap } from "../state/workbench";
 import { Explorer } from "./explorer";
 import { KeyTable } from "./overlays";
-import { Section } from "./parts";
+import { Section, SignView } from "./parts";
 
 export function SidePane(): JSX.Element {
   switch (sideView.value) {
@@ -20,13 +19,6 @@ export function SidePane(): JSX.Element {
     case "settings":
       return <Settings />;
   }
-}
-
-interface Finding {
-  name: string;
-  state: "ok" | "missing" | "info";
-  text: string;
-  hint: string;
 }
 
 const findings = signal<Finding[] | null>(null);
@@ -63,20 +55,15 @@ function Help(): JSX.Element {
           <ul class="findings">
             {(findings.value ?? []).map((it) => (
               <li key={it.name}>
-                <span class={`sign tone-${it.state === "ok" ? "good" : it.state === "missing" ? "warn" : "muted"}`}>
-                  <span class="shape" aria-hidden="true">
-                    {it.state === "ok" ? "●" : it.state === "missing" ? "○" : "–"}
-                  </span>
-                  <span>{it.name}</span>
-                </span>
-                <div class="muted">{it.text}</div>
-                {it.hint ? <div>{it.hint}</div> : null}
+                <SignView sign={{ shape: it.ok ? "●" : "○", word: it.name, tone: it.ok ? "good" : "warn" }} />
+                <div class="muted">{it.detail}</div>
+                {!it.ok && it.how ? <div>{it.how}</div> : null}
               </li>
             ))}
           </ul>
         </Section>
         <p class="empty">
-          Kernelwright {bootstrap.value?.version} · <a href="/api/docs/">API reference</a>
+          Kernelwright {bootstrap.value?.version} · <a href="/api/v1/docs">API reference</a>
         </p>
       </div>
     </>
@@ -86,34 +73,10 @@ function Help(): JSX.Element {
 async function examine(): Promise<void> {
   doctorFailed.value = null;
   try {
-    findings.value = readDoctor(await getDoctor());
+    findings.value = await getDoctor();
   } catch (error) {
     doctorFailed.value = error instanceof Error ? error.message : String(error);
   }
-}
-
-/** `doctor --json`: a list of findings, or findings by name; whatever else is there is shown as it is. */
-function readDoctor(raw: unknown): Finding[] {
-  const list: unknown = isRecord(raw) ? (raw.checks ?? raw.findings ?? raw.items ?? raw.results ?? raw) : raw;
-  const rows: [string, unknown][] = Array.isArray(list)
-    ? list.map((row: unknown, index) => [isRecord(row) ? text(row.title ?? row.name) : String(index), row])
-    : isRecord(list)
-      ? Object.entries(list)
-      : [];
-  return rows.map(([name, row]) => {
-    if (!isRecord(row)) return { name, state: "info", text: text(row), hint: "" };
-    const ok = row.ok ?? row.available ?? row.found ?? row.passed ?? (row.status === "ok" ? true : undefined);
-    return {
-      name: name.replaceAll("_", " "),
-      state: ok === true ? "ok" : ok === false || row.status ? "missing" : "info",
-      text: text(row.detail ?? row.message ?? row.version ?? row.value ?? row.summary ?? ""),
-      hint: ok === true ? "" : text(row.hint ?? row.fix ?? row.how ?? row.remedy ?? ""),
-    };
-  });
-}
-
-function text(value: unknown): string {
-  return typeof value === "string" ? value : value === null || value === undefined ? "" : JSON.stringify(value);
 }
 
 const THEMES: [ThemeChoice, string][] = [

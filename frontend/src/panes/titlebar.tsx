@@ -1,5 +1,6 @@
 /** Where we are, and the two things that matter most: Translate and Stop. */
 import type { JSX } from "preact";
+import { csrfToken } from "../protocol/api";
 import { canTranslate, command, execute, keyWords } from "../state/commands";
 import { active, isDraft } from "../state/documents";
 import * as bench from "../state/workbench";
@@ -192,9 +193,9 @@ function UserMenu(): JSX.Element {
       <div class="menu-items">
         <div class="menu-heading">{user?.username ?? "Signed in"}</div>
         {user?.is_staff ? <a href="/admin/">Administration</a> : null}
-        <a href="/api/docs/">API reference</a>
-        <form method="post" action="/logout/">
-          <input type="hidden" name="csrfmiddlewaretoken" value={/csrftoken=([^;]+)/.exec(document.cookie)?.[1] ?? ""} />
+        <a href="/api/v1/docs">API reference</a>
+        <form method="post" action="/sign-out">
+          <input type="hidden" name="csrfmiddlewaretoken" value={csrfToken()} />
           <button type="submit">Sign out</button>
         </form>
       </div>

@@ -32,7 +32,7 @@ export class ApiError extends Error {
 
 const BASE = "/api/v1/";
 
-function csrfToken(): string {
+export function csrfToken(): string {
   return /(?:^|;\s*)csrftoken=([^;]+)/.exec(document.cookie)?.[1] ?? "";
 }
 
@@ -137,9 +137,23 @@ export async function getSession(): Promise<Session> {
   return (await call("GET", "session")) as Session;
 }
 
-/** What this machine can do; the shape is the command line's `doctor --json`, shown as it comes. */
-export async function getDoctor(): Promise<unknown> {
-  return await call("GET", "doctor");
+export interface Finding {
+  name: string;
+  ok: boolean;
+  detail: string;
+  /** How to get what is missing. */
+  how: string;
+}
+
+/** What this machine can do, as `kernelwright doctor --json` says it. */
+export async function getDoctor(): Promise<Finding[]> {
+  const raw = await call("GET", "doctor");
+  return Array.isArray(raw) ? (raw as Finding[]) : [];
+}
+
+/** Where signing in leads back to this page. */
+export function signInAddress(): string {
+  return `/sign-in?next=${encodeURIComponent(location.pathname)}`;
 }
 
 function textOr(value: unknown, otherwise: string): string {

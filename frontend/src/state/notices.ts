@@ -1,6 +1,6 @@
 /** Things that went wrong outside a run: said beside the work, never in its way. */
 import { signal } from "@preact/signals";
-import { ApiError } from "../protocol/api";
+import { ApiError, signInAddress } from "../protocol/api";
 
 export interface Notice {
   id: number;
@@ -30,7 +30,7 @@ export function sayError(error: unknown, retry?: () => void): void {
   }
   const signedOut = error.status === 401;
   const action = signedOut
-    ? { title: "Sign in", run: () => location.assign(`/login/?next=${encodeURIComponent(location.pathname)}`) }
+    ? { title: "Sign in", run: () => location.assign(signInAddress()) }
     : retry
       ? { title: "Try again", run: retry }
       : undefined;

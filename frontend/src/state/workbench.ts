@@ -216,7 +216,7 @@ function listen(id: string, afterSeq: number): void {
       } else if (state.why === "signed_out") {
         say("You are signed out. Sign in again; the run goes on and nothing is lost.", "error", {
           title: "Sign in",
-          run: () => location.assign(`/login/?next=${encodeURIComponent(location.pathname)}`),
+          run: () => location.assign(api.signInAddress()),
         });
       }
     },
