@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
 from django.test import Client
 
 from tests.webapp.conftest import MakeRun
@@ -98,8 +100,8 @@ def test_the_gallery_lists_recordings_first_and_plays_them(
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "saxpy.c").write_text("void saxpy(int n);\n")
     (tmp_path / "index.toml").write_text(
-        '[[example]]\nfile = "c/saxpy.c"\ntitle = "saxpy"\ndescription = "y = a x + y"\n'
-        "[example.inputs.sizes]\nn = 1000\n"
+        '[[examples]]\nfile = "c/saxpy.c"\ntitle = "saxpy"\ndescription = "y = a x + y"\n'
+        "[examples.inputs.sizes]\nn = 1000\n"
     )
     (tmp_path / "recordings").mkdir()
     (tmp_path / "recordings" / "softmax.jsonl").write_text(
@@ -120,8 +122,24 @@ def test_the_gallery_lists_recordings_first_and_plays_them(
     assert browser.get("/api/v1/recordings/none").json()["type"] == "/problems/not-found"
 
 
+def test_a_run_becomes_a_recording(
+    make_run: MakeRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(done=True)
+    call_command("export_recording", str(run.pk), title="saxpy", label="Scripted")
+    (tmp_path / "recordings").mkdir()
+    (tmp_path / "recordings" / "saxpy.jsonl").write_text(capsys.readouterr().out)
+    played = gallery.recording("saxpy", tmp_path)
+    assert played is not None
+    assert (played.title, played.label, len(played.events)) == ("saxpy", "Scripted", run.last_seq)
+    assert gallery.gallery(tmp_path)[0].source == run.source
+    with pytest.raises(CommandError):
+        call_command("export_recording", str(make_run().pk), title="x")
+
+
 def test_the_shipped_gallery_can_be_read(browser: Client) -> None:
     items = browser.get("/api/v1/examples").json()
+    assert len([item for item in items if item["kind"] == "example"]) >= 10
     for item in items:
         if item["kind"] == "recording":
             assert browser.get(f"/api/v1/recordings/{item['id']}").status_code == 200

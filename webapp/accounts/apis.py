@@ -16,4 +16,4 @@ class SessionApi(APIView):
     @extend_schema(responses=Session, operation_id="session_get", tags=["session"])
     def get(self, request: Request) -> Response:
         """Who is signed in, what a run can be asked for, and the CSRF token."""
-        return Response(selectors.session_of(request.user, get_token(request._request)))
+        return Response(selectors.session_of(selectors.signed_in(request.user), get_token(request._request)))

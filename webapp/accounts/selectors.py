@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import PermissionDenied
 
 from sandbox.targets import TARGETS
 from webapp.accounts.models import User
 from webapp.live.resources import Options, PolicyOption, Session, UserInfo
+
+
+def signed_in(user: User | AnonymousUser) -> User:
+    """The user, where a permission has let only signed-in ones through. Raises PermissionDenied otherwise."""
+    if not isinstance(user, User):
+        raise PermissionDenied
+    return user
 
 
 def session_of(user: User, csrf_token: str) -> Session:

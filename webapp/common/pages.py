@@ -5,9 +5,8 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from webapp.common.bodies import JsonRenderer
 from webapp.common.errors import ProblemError
-from webapp.common.problems import problem_response
+from webapp.common.problems import CONTENT_TYPE, problem_document
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
@@ -32,13 +31,9 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def _page(request: HttpRequest, status: int, title: str, message: str) -> HttpResponse:
     if request.path.startswith("/api/"):
-        response = problem_response(
-            ProblemError(status, title.lower().replace(" ", "-"), message), request.path
-        )
-        response.accepted_renderer = JsonRenderer()
-        response.accepted_media_type = "application/problem+json"
-        response.renderer_context = {}
-        return response.render()
+        problem = ProblemError(status, title.lower().replace(" ", "-"), message)
+        document = problem_document(problem, request.path).model_dump_json()
+        return HttpResponse(document, status=status, content_type=CONTENT_TYPE)
     return render(
         request, "message.html", {"title": title, "message": message, "status": status}, status=status
     )

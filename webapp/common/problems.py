@@ -18,6 +18,7 @@ from webapp.live.resources import ProblemDocument
 
 logger = logging.getLogger(__name__)
 
+CONTENT_TYPE = "application/problem+json"
 _TITLES = {
     400: "Bad request",
     401: "Not signed in",
@@ -40,11 +41,16 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     problem = _as_problem(error)
     if problem.status >= 500:
         logger.error("%s failed", path, exc_info=error)
-    return problem_response(problem, path)
+    return Response(
+        problem_document(problem, path),
+        status=problem.status,
+        headers=problem.headers,
+        content_type=CONTENT_TYPE,
+    )
 
 
-def problem_response(problem: ProblemError, path: str) -> Response:
-    document = ProblemDocument(
+def problem_document(problem: ProblemError, path: str) -> ProblemDocument:
+    return ProblemDocument(
         type=f"/problems/{problem.slug}",
         title=_TITLES.get(problem.status, "Error"),
         status=problem.status,
@@ -52,9 +58,6 @@ def problem_response(problem: ProblemError, path: str) -> Response:
         instance=path,
         request_id=current_request_id(),
         errors=problem.errors,
-    )
-    return Response(
-        document, status=problem.status, headers=problem.headers, content_type="application/problem+json"
     )
 
 

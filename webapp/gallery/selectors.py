@@ -2,12 +2,13 @@
 
 index.toml has one table an example, in the order of the gallery:
 
-    [[example]]
+    [[examples]]
+    id = "saxpy"
     file = "c/saxpy.c"
     title = "saxpy"
     description = "y = a x + y"
     entry = "saxpy"            # only where the file has several
-    [example.inputs.sizes]     # only where something inferred is to be corrected
+    [examples.inputs.sizes]     # only where something inferred is to be corrected
     n = 100000
 
 A recording's first line is its title: {"title": "...", "label": "...", "description": "..."}; every other
@@ -35,7 +36,7 @@ def gallery(folder: Path = EXAMPLES) -> tuple[ExampleItem, ...]:
     """Recordings, then the examples in the order of the index. Read once: they change with a release."""
     recordings = [_recording_item(path) for path in sorted((folder / "recordings").glob("*.jsonl"))]
     index = folder / "index.toml"
-    entries = tomllib.loads(index.read_text(encoding="utf-8")).get("example", []) if index.is_file() else []
+    entries = tomllib.loads(index.read_text(encoding="utf-8")).get("examples", []) if index.is_file() else []
     return (*recordings, *(_example_item(folder, entry) for entry in entries))
 
 

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from webapp.accounts.selectors import session_of
+from webapp.accounts.selectors import session_of, signed_in
 from webapp.ide.build import find_build
 from webapp.runs.selectors import run_visible_to
 
@@ -26,6 +26,7 @@ def ide(request: HttpRequest, run_id: UUID | None = None) -> HttpResponse:
     build = find_build()
     if build is None:
         return render(request, "not_built.html", status=503)
-    bootstrap: dict[str, Any] = session_of(request.user, get_token(request)).model_dump(mode="json")
+    session = session_of(signed_in(request.user), get_token(request))
+    bootstrap: dict[str, Any] = session.model_dump(mode="json")
     bootstrap["run_id"] = None if run_id is None else str(run_id)
     return render(request, "ide.html", {"build": build, "bootstrap": bootstrap})

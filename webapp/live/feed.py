@@ -9,7 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 from agent.events import Event, Log
 
@@ -26,7 +26,7 @@ class _End:
         self.error = error
 
 
-def feed(source: Source, *, tick: float) -> Iterator[list[Event]]:
+def feed(source: Source, *, tick: float) -> Generator[list[Event], None, None]:
     """The events of `source()`, in order, as many at once as came; none whenever `tick` seconds bring none.
 
     Raises what the iterator raises. Closing this before the end leaves the iterator's thread behind: cancel

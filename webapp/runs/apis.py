@@ -14,10 +14,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from webapp.accounts.selectors import signed_in
 from webapp.common.errors import ProblemError
 from webapp.common.pagination import NewestFirst
 from webapp.live.resources import EventPage, ProblemDocument, RunCreate, RunDetail, RunPage
 from webapp.runs import selectors, serializers, services
+from webapp.runs.models import AgentRun
 
 EVENTS_MAX = 1000
 TAGS = ["runs"]
@@ -40,7 +42,7 @@ class RunsApi(APIView):
         paginator = NewestFirst()
         runs = paginator.paginate_queryset(selectors.runs_visible_to(request.user), request, self)
         page = RunPage(
-            results=serializers.run_summaries(runs),
+            results=serializers.run_summaries(runs or []),
             next=paginator.get_next_link(),
             previous=paginator.get_previous_link(),
         )
@@ -66,7 +68,7 @@ class RunsApi(APIView):
         if len(key) > 200:
             raise ProblemError(400, "invalid", "Idempotency-Key: at most 200 characters are taken")
         run, created = services.agent_run_create(
-            user=request.user, request=serializers.run_request(request.data), idempotency_key=key
+            user=signed_in(request.user), request=serializers.run_request(request.data), idempotency_key=key
         )
         response = _accepted(run)
         if not created:
@@ -125,7 +127,7 @@ class RunRerunApi(APIView):
     def post(self, request: Request, run_id: UUID) -> Response:
         """Starts a new run of the same request."""
         run = selectors.run_visible_to(request.user, run_id)
-        return _accepted(services.agent_run_rerun(user=request.user, run=run))
+        return _accepted(services.agent_run_rerun(user=signed_in(request.user), run=run))
 
 
 class RunCandidateApi(APIView):
@@ -159,8 +161,8 @@ class RunCandidateApi(APIView):
         )
 
 
-def _accepted(run: services.AgentRun) -> Response:
-    if run.state == services.State.FAILED and run.problem and run.problem["kind"] == "queue_unavailable":
+def _accepted(run: AgentRun) -> Response:
+    if run.state == AgentRun.State.FAILED and run.problem and run.problem["kind"] == "queue_unavailable":
         raise ProblemError(503, "queue-unavailable", run.message, headers={"Retry-After": "10"})
     address = reverse("api:run", kwargs={"run_id": run.pk})
     return Response(serializers.run_detail(run), status=202, headers={"Location": address})

@@ -145,7 +145,8 @@ class Live(AsyncWebsocketConsumer):
     async def _user_now(self) -> User | AnonymousUser:
         """Who is signed in by the session as it is stored now; the scope's was read at the handshake."""
         store = import_module(settings.SESSION_ENGINE).SessionStore
-        return await get_user({"session": store(self.scope["session"].session_key)})
+        user: User | AnonymousUser = await get_user({"session": store(self.scope["session"].session_key)})
+        return user
 
 
 class RunConsumer(Live):

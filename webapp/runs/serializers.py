@@ -129,7 +129,7 @@ def event_frame(record: RunEvent) -> dict[str, Any]:
 
 
 def _summary(run: AgentRun, positions: Mapping[UUID, int]) -> dict[str, Any]:
-    ended = run.started_at is not None and run.ended_at is not None
+    seconds = (run.ended_at - run.started_at).total_seconds() if run.started_at and run.ended_at else None
     return {
         "id": run.pk,
         "title": run.title,
@@ -149,7 +149,7 @@ def _summary(run: AgentRun, positions: Mapping[UUID, int]) -> dict[str, Any]:
         "created_at": run.created_at,
         "started_at": run.started_at,
         "ended_at": run.ended_at,
-        "seconds": (run.ended_at - run.started_at).total_seconds() if ended else None,
+        "seconds": seconds,
         "queue_position": positions.get(run.pk),
         "last_seq": run.last_seq,
     }

@@ -132,6 +132,10 @@ def _run_insert(*, user: User, request: RunCreate, rerun_of: AgentRun | None = N
     if selectors.open_runs_count(user) >= settings.RUNS_OPEN_MAX:
         detail = f"You have {settings.RUNS_OPEN_MAX} unfinished runs. Wait for one to end, or stop one."
         raise ProblemError(429, "too-many-runs", detail, headers={"Retry-After": "10"})
+    # `serializers.run_request` has filled these in.
+    assert request.filename is not None
+    assert request.language is not None
+    assert request.target is not None
     with transaction.atomic():
         run = AgentRun.objects.create(
             owner=user,
