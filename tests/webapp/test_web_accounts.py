@@ -77,7 +77,9 @@ def test_guessing_is_stopped(user: User, client: Client) -> None:
 
 
 def test_the_admin_shows_runs_to_staff_only(browser: Client, user: User) -> None:
-    assert browser.get("/admin/runs/agentrun/").status_code == 302
+    nobody = Client().get("/admin/runs/agentrun/", follow=True)
+    assert nobody.redirect_chain[-1][0] == "/sign-in?next=/admin/runs/agentrun/"
+    assert browser.get("/admin/runs/agentrun/", follow=True).status_code == 403
     User.objects.update(is_staff=True, is_superuser=True)
     for page in ("runs/agentrun/", "runs/runevent/", "accounts/user/"):
         assert browser.get(f"/admin/{page}").status_code == 200

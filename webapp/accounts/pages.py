@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from django.contrib.auth import login
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LoginView, LogoutView, redirect_to_login
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
@@ -50,6 +51,13 @@ def enter(request: HttpRequest, token: str) -> HttpResponse:
         return render(request, "message.html", {"title": "Link not valid", "message": message}, status=410)
     login(request, user, backend="django.contrib.auth.backends.ModelBackend")
     return redirect("ide")
+
+
+def admin_sign_in(request: HttpRequest) -> HttpResponse:
+    """The admin's own form would not slow down guessing. Who is signed in and sent here is not staff."""
+    if request.user.is_authenticated:
+        raise PermissionDenied
+    return redirect_to_login(request.GET.get("next", "/admin/"))
 
 
 sign_in = require_http_methods(["GET", "POST"])(SignIn.as_view())
