@@ -30,7 +30,8 @@ class DrawTruth:
     def __init__(self, spec: TaskSpec, draw: Draw, expected: Expected) -> None:
         self.draw = draw
         self.expected = expected
-        self.outputs = [p for p in spec.parameters if p.kind == "array" and p.name in expected.native]
+        written = [p for p in spec.parameters if p.kind == "array" and p.access != "read"]
+        self.outputs = [p for p in written if p.name in expected.native]
         self._tolerance = spec.inputs.tolerance
 
     @cached_property

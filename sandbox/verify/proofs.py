@@ -4,7 +4,8 @@ Four fakes are tried in place of a candidate: all zeros; one constant (the mean 
 same on every draw); a copy of each input that has the output's size and type; and the truth rounded to the next
 lower precision, which stands for the same computation done there. What is exempt, and why:
 
-- copies, where the reference itself returns that input bit for bit on every draw: copying is then the task;
+- copies, where the reference itself returns that input bit for bit on every draw: copying is then the task
+  (but a reference that leaves every array as it was does nothing, and is degenerate);
 - lower precision, where rounding changes nothing on any draw (comparisons, small counts): such a result has no
   more digits to get right; and where the user gave a tolerance, which is a wish for exactly that;
 - everything, where no draw has an element.
@@ -86,13 +87,24 @@ def _copies(truths: Sequence[DrawTruth]) -> list[Check]:
             native = truths[0].expected.native[output.name]
             if values.dtype != native.dtype or values.size != native.size:
                 continue
-            if all(_same_bits(t.draw.arrays[name], t.expected.native[output.name]) for t in truths):
+            if _copied(truths, output.name, name) and not (output.name == name and _idle(truths)):
                 detail = f"{output.name} is a copy of {name} in the reference too: copying is the task"
                 checks.append(Check(name="tolerance_input_copy", passed=True, detail=detail))
                 continue
             words = f"{output.name} as a copy of the input {name}"
             checks.append(_must_fail(truths, "tolerance_input_copy", words, _copy(output.name, name)))
     return checks
+
+
+def _copied(truths: Sequence[DrawTruth], output: str, source: str) -> bool:
+    """Whether the reference returns that input bit for bit on every draw."""
+    return all(_same_bits(t.draw.arrays[source], t.expected.native[output]) for t in truths)
+
+
+def _idle(truths: Sequence[DrawTruth]) -> bool:
+    """Whether the reference leaves everything as it was."""
+    names = [p.name for p in truths[0].outputs]
+    return all(name in truths[0].draw.arrays and _copied(truths, name, name) for name in names)
 
 
 def _copy(output: str, source: str) -> Fake:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from sandbox.limits import COMPILE, MIB
 from sandbox.tasks.c.formals import Formal
 from sandbox.tasks.c.parse import Program, compiler_problem, host_gcc
 from sandbox.tasks.c.widen import widen
+from sandbox.types import Problem
 
 HARNESS = Path(__file__).parent / "harness.c"
 INSIDE = Path("/tmp/build")
@@ -72,8 +74,21 @@ def _compile(text: str, name: str, cancel: Cancellation) -> bytes:
             log = done.stderr.decode(errors="replace")
             if done.reason != "exited":
                 log = f"gcc did not get through the program ({done.reason} limit reached)"
-            raise TaskProblem(compiler_problem(log, name, "does_not_compile"))
+            raise TaskProblem(_undefined(log, name) or compiler_problem(log, name, "does_not_compile"))
         return read_result(folder / "reference", _LARGEST)
+
+
+def _undefined(log: str, name: str) -> Problem | None:
+    """The linker's complaint about a function that is not there."""
+    match = re.search(r"undefined reference to `(\w+)'", log)
+    if match is None:
+        return None
+    return Problem(
+        kind="undefined_function",
+        message=f"{match[1]} is used but not defined",
+        hint="a task is one file: add the function, or include the header that declares it",
+        file=name,
+    )
 
 
 def _harness(cancel: Cancellation) -> bytes:

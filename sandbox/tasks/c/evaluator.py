@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 from pycparser import c_ast
 
@@ -21,6 +22,7 @@ Fact = tuple[str, bool, Polynomial]
 _COMPARISONS = {"<", "<=", ">", ">=", "==", "!="}
 _FLIPPED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 _LARGEST_CONSTANT = 1 << 40
+_SMALL_TYPES = {"uint8": 255, "bool": 1}  # whose largest value bounds what they index
 LOCAL_INTEGERS = "#integers"  # an Address in an integer array of the function's own
 
 
@@ -270,19 +272,19 @@ class Evaluator:
                 used = place.offset.symbols
                 self.note_reduction([loop for loop in self.loops if not loop.symbols & used])
 
-    def touch(self, place: Address, kind: str, node: c_ast.Node, span: Polynomial = ONE) -> None:
+    def touch(
+        self, place: Address, kind: Literal["read", "write"], node: c_ast.Node, span: Polynomial = ONE
+    ) -> None:
         """Records an access to `span` elements from `place` on."""
         self.operations += 1
         if self._silent:
             return
         first = last = None
         if place.offset is not None:
-            self._note_index(place.array, place.offset)
+            self._note_index(place.array, place.offset, kind)
             first, last = self.ranges.lower(place.offset), self.ranges.upper(place.offset + span - 1)
         line = node.coord.line if node.coord is not None else None
-        self.analysis.accesses.append(
-            Access(place.array, "write" if kind == "write" else "read", place.offset, last, first, line)
-        )
+        self.analysis.accesses.append(Access(place.array, kind, place.offset, last, first, line))
         if kind == "write":
             self._loaded = {key: value for key, value in self._loaded.items() if key[0] != place.array}
 
@@ -314,7 +316,7 @@ class Evaluator:
         return Number(self._loaded[key])
 
     def _data(self, array: str, offset: Polynomial | None) -> Number:
-        small = {"uint8": 255, "bool": 1}.get(self.formals[array].dtype)
+        small = _SMALL_TYPES.get(self.formals[array].dtype)
         known = Range((ZERO,), (Polynomial.constant(small),)) if small is not None else NOTHING
         poly = self.ranges.fresh("data", known)
         if offset is not None:
@@ -322,7 +324,7 @@ class Evaluator:
             self._origins[symbol] = (array, offset)
         return Number(poly)
 
-    def _note_index(self, array: str, offset: Polynomial) -> None:
+    def _note_index(self, array: str, offset: Polynomial, kind: Literal["read", "write"]) -> None:
         """Where a loaded value takes part in an offset, its array holds indices."""
         for symbol in offset.symbols:
             origin = self._origins.get(symbol)
@@ -333,8 +335,9 @@ class Evaluator:
             if rest is None or self.ranges.varies(factor):
                 continue
             known = self.ranges.of(symbol)
-            guarded = known is not None and bool(known.lows) and bool(known.highs)
-            self.analysis.index_uses.append(IndexUse(origin[0], array, factor, rest, guarded))
+            of_type = _SMALL_TYPES.get(self.formals[origin[0]].dtype)
+            guarded = of_type is None and known is not None and bool(known.lows) and bool(known.highs)
+            self.analysis.index_uses.append(IndexUse(origin[0], array, factor, rest, guarded, kind))
 
     def origin(self, value: Polynomial) -> tuple[str, Polynomial] | None:
         """Array and offset that `value` was loaded from, when it is just that."""

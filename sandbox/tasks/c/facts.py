@@ -41,6 +41,7 @@ class IndexUse:
     factor: Polynomial
     rest: Polynomial  # the largest value of what is added, in sizes
     guarded: bool  # the program checks the value before it uses it
+    kind: Literal["read", "write"]
 
 
 @dataclass

@@ -78,9 +78,18 @@ def _array(
         return draws.floats(rng, distribution, count, formal.dtype, low, high)
     if low is None and high is None and formal.name in inferred.row_starts:
         return draws.row_starts(rng, count - 1, inferred.row_total(count), formal.dtype)
+    if inferred.nonnegative and low is None:
+        low = 0
     limit = _index_limit(formal.name, inferred, extents, integers)
     if limit is not None:
-        low, high = (low if low is not None else 0), (high if high is not None else max(limit, 0))
+        # Where the program checks before it indexes, some values have to be caught by that check.
+        guarded = all(use.guarded for use in inferred.index_uses if use.source == formal.name)
+        beyond = max(1, limit // 8) if guarded else 0
+        low = low if low is not None else -beyond
+        high = high if high is not None else max(limit, 0) + beyond
+        if inferred.is_scatter(formal.name) and low >= 0 and count <= high - low + 1:
+            chosen = rng.permutation(int(high - low) + 1)[:count] + int(low)
+            return chosen.astype(formal.dtype)
     return draws.integers(rng, count, formal.dtype, low, high)
 
 

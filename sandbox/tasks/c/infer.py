@@ -39,9 +39,16 @@ class Inferred:
     bounds: set[str]
     unknown: list[str]  # arrays whose extent is not known
     notes: list[str] = field(default_factory=list)
+    nonnegative: bool = False  # integer arrays get no negative values
 
     def reduction_length(self, values: Mapping[str, int]) -> int:
         return max([1, *(_evaluated(length, values) for length in self.reductions)])
+
+    def is_scatter(self, source: str) -> bool:
+        """Whether its values say where something is put, nothing being added: then each place is named once."""
+        uses = [use for use in self.index_uses if use.source == source]
+        written = {use.array for use in uses if use.kind == "write"}
+        return bool(written - {use.array for use in uses if use.kind == "read"})
 
     def row_total(self, starts: int) -> int:
         """Elements in all rows together, for an array of `starts` row starts."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sandbox.tasks.base import Inputs
 from sandbox.tasks.c.formals import Formal
 from sandbox.tasks.c.infer import Inferred
 from sandbox.tasks.c.probe import Access, Probed
@@ -16,12 +17,19 @@ _ACCESS: dict[Access, str] = {
 
 
 def notes(
-    formals: Sequence[Formal], inferred: Inferred, probed: Probed, *, bits: str | None, widened: bool
+    formals: Sequence[Formal],
+    inferred: Inferred,
+    probed: Probed,
+    inputs: Inputs,
+    *,
+    bits: str | None,
+    widened: bool,
 ) -> list[str]:
     found = []
     if inferred.sizes:
         at = ", ".join(f"{name} = {probed.legal[0].sizes[name]}" for name in inferred.sizes)
-        found.append(f"sizes: {at}, chosen for about a million operations")
+        chosen = "" if inputs.sizes else ", as large as the emulator's budget allows"
+        found.append(f"sizes: {at}{chosen}")
     for formal in formals:
         if formal.is_array and not formal.is_result:
             facts = inferred.arrays[formal.name]
@@ -30,7 +38,10 @@ def notes(
             )
     for source in dict.fromkeys(use.source for use in inferred.index_uses):
         targets = ", ".join(dict.fromkeys(u.array for u in inferred.index_uses if u.source == source))
-        found.append(f"{source}: its values are indices into {targets}, so they stay inside")
+        guarded = all(use.guarded for use in inferred.index_uses if use.source == source)
+        kept = "checked by your program, so some lie outside" if guarded else "so they stay inside"
+        kept += "; each place is named once" if inferred.is_scatter(source) and not guarded else ""
+        found.append(f"{source}: its values are indices into {targets}, {kept}")
     for name in inferred.row_starts:
         found.append(f"{name}: says where rows begin, so it ascends from 0; 8 elements to a row on average")
     found += inferred.notes

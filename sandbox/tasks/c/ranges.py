@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from sandbox.tasks.c.polynomial import ONE, ZERO, Polynomial
 from sandbox.tasks.expressions import ExpressionError
 
-_SAMPLES = 14
+_SAMPLES = 32
 _CANDIDATES = 4  # bounds of one symbol that are tried
 
 
@@ -36,6 +36,7 @@ class Ranges:
         self._ranges: dict[str, Range] = {}
         self._order: dict[str, int] = {}
         self._samples = [_Sample(self, seed) for seed in range(_SAMPLES)]
+        self._assumed: list[Polynomial] = []
 
     def fresh(self, name: str, known: Range) -> Polynomial:
         symbol = f"{name}${len(self._order)}"
@@ -68,6 +69,11 @@ class Ranges:
         elif not is_high and bound not in known.lows:
             self._ranges[symbol] = Range((*known.lows, bound), known.highs)
 
+    def assume(self, value: Polynomial) -> None:
+        """`value >= 0` wherever it matters, as for the trips of a loop that is entered. Sizes only."""
+        if not self.varies(value) and value.as_constant is None and value not in self._assumed:
+            self._assumed.append(value)
+
     def facts(self, difference: Polynomial) -> list[tuple[str, bool, Polynomial]]:
         """What `difference >= 0` says of each varying symbol that stands in it with factor 1 or -1."""
         found = []
@@ -86,8 +92,7 @@ class Ranges:
         """1 when never negative, -1 when never positive, 0 when it may be either (as far as samples show)."""
         if value.has_sign(1) and not self.varies(value):
             return 1
-        seen = [sample.value(value) for sample in self._samples]
-        known = [v for v in seen if v is not None]
+        known = self._sampled(value)
         if all(v >= 0 for v in known):
             return 1
         return -1 if all(v <= 0 for v in known) else 0
@@ -141,11 +146,20 @@ class Ranges:
     def _tightest(self, values: list[Polynomial], is_upper: bool) -> Polynomial:
         best = values[0]
         for value in values[1:]:
-            gaps = [sample.value(value - best) for sample in self._samples]
-            total = sum(gap for gap in gaps if gap is not None)
+            total = sum(self._sampled(value - best))
             if (total < 0) == is_upper and total != 0:
                 best = value
         return best
+
+    def _sampled(self, value: Polynomial) -> list[int]:
+        """Values at the samples that agree with what is assumed."""
+        agreeing = [
+            sample
+            for sample in self._samples
+            if all((known := sample.value(assumed)) is None or known >= 0 for assumed in self._assumed)
+        ]
+        seen = [sample.value(value) for sample in agreeing or self._samples]
+        return [number for number in seen if number is not None]
 
     def _without_newer(self, value: Polynomial, symbol: str, depth: int) -> list[Polynomial]:
         """Upper bounds of `value` in symbols older than `symbol`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -36,9 +36,10 @@ def expected(
     *,
     reduction_length: ReductionLength,
     rows: Callable[[str, Draw], int],
+    written: Collection[str],
     cancel: Cancellation,
 ) -> list[Expected]:
-    """Raises TaskProblem when the reference fails on a draw, or leaves elements of a pure output unwritten."""
+    """`written`: the arrays that are outputs. Raises TaskProblem when the reference fails on a draw, or leaves elements of a pure output unwritten."""
     calls = [Call(draw.scalars, draw.arrays, draw.extents) for draw in draws]
     precision = "float32" if any(f.dtype == "float32" for f in formals) else "float64"
 
@@ -65,16 +66,17 @@ def expected(
         wider = widely.result() if widely is not None else None
     results = []
     for place, (outcome, draw) in enumerate(zip(own, draws, strict=True)):
-        truth, response = dict(outcome.arrays), {}
+        native_arrays = {name: a for name, a in outcome.arrays.items() if name in written}
+        truth, response = dict(native_arrays), {}
         if wider is not None and wider[place].status == "ok":
-            truth = dict(wider[place].arrays)
+            truth = {name: wider[place].arrays[name] for name in native_arrays}
             near, far = wider[len(draws) + place], wider[2 * len(draws) + place]
             if near.status == far.status == "ok":
                 response = _responses(truth, near.arrays, far.arrays, precision)
         results.append(
             Expected(
                 truth={n: a.astype(np.float64) if _is_float(a) else a for n, a in truth.items()},
-                native=outcome.arrays,
+                native=native_arrays,
                 reduction_length=reduction_length({**draw.scalars, **draw.sizes}),  # type: ignore[dict-item]
                 rows={name: rows(name, draw) for name in truth if rows(name, draw) > 0},
                 response=response,

@@ -1,6 +1,6 @@
 """Which sizes to run at: one representative size that metrics mean something at, and a pool of odd ones.
 
-The budget suits an emulator: at most `MOST_ELEMENTS` in all arrays together and about `MOST_OPERATIONS` scalar
+The budget suits an emulator: at most `MOST_ELEMENTS` in all arrays together and `MOST_OPERATIONS` scalar
 operations, both taken from the inferred extents and trip counts. Within it, sizes are as large as can be,
 multiples of 32, and different from each other, so that rows and columns cannot be confused unnoticed.
 """
@@ -17,7 +17,7 @@ from sandbox.tasks.c.infer import Inferred
 from sandbox.tasks.c.polynomial import Polynomial
 
 MOST_ELEMENTS = 1 << 16
-MOST_OPERATIONS = 6_000_000
+MOST_OPERATIONS = 16_000_000  # index arithmetic included
 LARGEST_GIVEN_ELEMENTS = 1 << 26  # with sizes from the inputs block
 
 Role = Literal["extent", "window", "repeat", "bins", "pitch", "step"]

@@ -82,6 +82,7 @@ class CTask:
             draws,
             reduction_length=self.inferred.reduction_length,
             rows=self._row,
+            written={p.name for p in self.spec.parameters if p.kind == "array" and p.access != "read"},
             cancel=cancel,
         )
 
@@ -124,10 +125,12 @@ def load_c(source: str, *, filename: str, entry: str | None, inputs: Inputs, can
         inferred = infer(program, parameters, analyse(program, name, parameters), inputs)
         if inferred.unknown:
             native.result()  # that it does not compile would be the better message
-            raise unknown_extent(program, inferred.unknown, inferred.sizes)
+            raise unknown_extent(
+                program, inferred.unknown, [f.name for f in parameters if f.is_integer_scalar]
+            )
         pooled = _sizes(parameters, inferred, inputs)
         built = native.result()
-        probed = probe(built, parameters, inferred, inputs, pooled, cancel)
+        probed = _probed(built, parameters, inferred, inputs, pooled, cancel)
         widened = _widened(wide) if wide is not None else None
     spec = _spec(program, name, parameters, inferred, probed, inputs, bits, widened is not None)
     return CTask(spec, parameters, inferred, probed, built, widened)
@@ -152,6 +155,34 @@ def _sizes(parameters: Sequence[Formal], inferred: Inferred, inputs: Inputs) -> 
             )
         )
     return sizing.pool(representative)
+
+
+def _probed(
+    native: Executable,
+    parameters: Sequence[Formal],
+    inferred: Inferred,
+    inputs: Inputs,
+    pool: Sequence[Sized],
+    cancel: Cancellation,
+) -> Probed:
+    """Where integers of either sign lead out of bounds, once more without negative ones."""
+    try:
+        return probe(native, parameters, inferred, inputs, pool, cancel)
+    except TaskProblem as problem:
+        integers = [
+            f.name for f in parameters if f.is_array and not f.dtype.startswith(("float", "uint", "bool"))
+        ]
+        if problem.problem.kind not in ("reference_faults", "reference_crashes") or not integers:
+            raise
+        inferred.nonnegative = True
+        try:
+            probed = probe(native, parameters, inferred, inputs, pool, cancel)
+        except TaskProblem:
+            raise problem from None
+        inferred.notes.append(
+            f"{', '.join(integers)}: no negative values, which take your program out of bounds"
+        )
+        return probed
 
 
 def _widened(build: Future[Executable]) -> Executable | None:
@@ -180,7 +211,7 @@ def _spec(
         parameters=[_parameter(f, inferred, probed) for f in parameters],
         sizes=dict(probed.legal[0].sizes),
         inputs=inputs,
-        notes=notes(parameters, inferred, probed, bits=bits, widened=widened),
+        notes=notes(parameters, inferred, probed, inputs, bits=bits, widened=widened),
         tolerance_rule=TOLERANCE_RULE,
     )
 

@@ -7,7 +7,7 @@ uses the result runs the program against guard pages before believing it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pycparser import c_ast
 
@@ -304,6 +304,8 @@ class Walker(Evaluator):
         known = self.ranges.of(symbol)
         if known is not None and known.highs:
             most = self.ranges.upper(counter)
+            if most is not None:
+                self.ranges.assume(most)
             return most + 1 if most is not None else None
         for name, seen in changed.items():
             value = self.env.get(name)
@@ -422,7 +424,9 @@ class Walker(Evaluator):
             self.analysis.unknown_calls.append((name or "a function pointer", line))
         return UNKNOWN
 
-    def _block_access(self, place: Value, kind: str, size: Value, node: c_ast.Node) -> None:
+    def _block_access(
+        self, place: Value, kind: Literal["read", "write"], size: Value, node: c_ast.Node
+    ) -> None:
         if not isinstance(place, Address) or place.array not in self.formals:
             return
         width = _ITEM_BYTES[self.formals[place.array].dtype]
@@ -434,6 +438,7 @@ class Walker(Evaluator):
             self.touch(Address(place.array, None), kind, node)
         else:
             self.touch(place, kind, node, count)
+            self.analysis.bounds |= {s for s in count.symbols if s in self.formals}
             self.analysis.work.append((count, 1))
 
     def _inline(self, name: str, arguments: list[Value]) -> Value:
