@@ -1,10 +1,10 @@
 """Load balance: is the work spread over enough warps, and evenly?
 
-    fill  = min(1, warps / min(capacity, instructions / 1024))
+    fill  = min(1, warps / min(capacity, instructions / 4096))
     score = soft(fill) / (1 + v^2)
 
-`capacity` is how many warps the GPU holds at this occupancy; instructions / 1024 is how many warps the work
-could feed if each got at least 1,024 instructions; v is the coefficient of variation of executed instructions
+`capacity` is how many warps the GPU holds at this occupancy; instructions / 4096 is how many warps the work
+could feed if each got at least 4,096 instructions; v is the coefficient of variation of executed instructions
 over warps. Launches are averaged by their instructions.
 
 An emulator runs small sizes, so a grid of less than one wave is ordinary and `waves` alone means nothing.
@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from sandbox.metrics.finding import Finding, number, percent, soft
 from sandbox.metrics.launches import MeasuredLaunch, variation
 
-INSTRUCTIONS_PER_WARP = 1024
+INSTRUCTIONS_PER_WARP = 4096
 
 
 def waves(launch: MeasuredLaunch) -> float:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sandbox.emulator.trace import LineCounts
-from sandbox.metrics.finding import Finding, at, number, percent, soft
+from sandbox.metrics.finding import Finding, at, counted, number, percent, soft
 from sandbox.metrics.launches import MeasuredLaunch, by_line
 
 SECTOR_BYTES = 32
@@ -46,7 +46,7 @@ def _note(lines: Sequence[LineCounts], ideal: int, moved: int) -> str:
         line = max(lines, key=lambda line: line.global_load_sectors + line.global_store_sectors)
         requests = line.global_load_requests + line.global_store_requests
         sectors = line.global_load_sectors + line.global_store_sectors
-        return f"{at(line.line)} moves {number(sectors / requests)} sectors per request, all of them needed."
+        return f"{at(line.line)} moves {counted(sectors / requests, 'sector')} per request, all needed."
     loads_waste = worst.global_load_sectors - worst.global_load_ideal
     if 2 * loads_waste >= wasted:
         verb, requests, sectors = "loads", worst.global_load_requests, worst.global_load_sectors
@@ -55,7 +55,7 @@ def _note(lines: Sequence[LineCounts], ideal: int, moved: int) -> str:
         verb, requests, sectors = "stores", worst.global_store_requests, worst.global_store_sectors
         needed = worst.global_store_ideal
     return (
-        f"{at(worst.line)} {verb} {number(sectors / requests)} sectors per request "
+        f"{at(worst.line)} {verb} {counted(sectors / requests, 'sector')} per request "
         f"({number(needed / requests)} would do): {_cause(sectors / needed)} "
         f"In all, {percent(ideal / moved)} of the sectors moved are needed."
     )
@@ -69,4 +69,4 @@ def _cause(ratio: float) -> str:
         )
     if ratio >= 1.6:
         return f"consecutive threads are about {ratio:.0f} elements apart. Try one array per field."
-    return "the accesses straddle sector boundaries, as shifted windows do."
+    return "requests straddle sector boundaries or span several short rows."

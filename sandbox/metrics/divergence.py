@@ -38,9 +38,10 @@ def _note(launches: Sequence[MeasuredLaunch], active: float) -> str:
     idlest = max(lines, key=lambda line: WARP * line.instructions - line.active_lanes)
     if branch.divergent_branches:
         share = branch.divergent_branches / branch.branches
+        where = "there" if idlest.line == branch.line else f"on line {idlest.line}"
         return (
             f"{start}: the branch on line {branch.line} parts its warp in {percent(share)} of its "
-            f"{branch.branches:,} executions, and line {idlest.line} loses most lanes "
+            f"{branch.branches:,} executions. Most lanes are lost {where} "
             f"({number(active_threads(idlest))} active)."
         )
     if any(launch.threads_per_block % WARP for launch in launches):

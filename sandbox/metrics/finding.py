@@ -29,12 +29,17 @@ def soft(ratio: float) -> float:
 
 
 def number(value: float) -> str:
-    """At most three significant digits and no exponent, for sentences: 0.125, 4, 12.5, 1,234."""
+    """Two or three significant digits and no exponent, for sentences: 0.12, 4, 12.5, 1,234."""
     if value == 0 or abs(value) >= 100:
         return f"{value:,.0f}"
     digits = 1 if abs(value) >= 10 else 2
-    text = f"{value:.{digits}f}" if abs(value) >= 1 else f"{value:.3g}"
+    text = f"{value:.{digits}f}" if abs(value) >= 1 else f"{value:.2g}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def counted(value: float, noun: str) -> str:
+    """ "1 sector", "2.5 sectors"; `noun` is made plural by an s."""
+    return f"{number(value)} {noun}" + ("" if value == 1 else "s")
 
 
 def percent(share: float) -> str:

@@ -214,9 +214,10 @@ def _obstacle(each: Bounds, launch: MeasuredLaunch, needed_share: float) -> str:
         )
     if worst == "pipe":
         line = max(by_line([launch]), key=lambda line: shared_wavefronts(line) + global_wavefronts(line))
-        return (
-            f"{at(line.line)} keeps the SM's memory pipe busiest. Try more results per thread, wider loads."
-        )
+        start = f"{at(line.line)} keeps the SM's memory pipe busiest"
+        if shared_wavefronts(line) > 2 * (line.shared_load_ideal + line.shared_store_ideal) > 0:
+            return f"{start}, with bank conflicts."
+        return f"{start}. Try more results per thread, or wider loads."
     return (
         f"{number(_instructions_per_flop(launch))} instructions are executed per FLOP instruction. "
         "Try more results per thread, wider loads, or unrolling."

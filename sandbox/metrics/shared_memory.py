@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sandbox.emulator.trace import LineCounts
-from sandbox.metrics.finding import Finding, at, number, soft
+from sandbox.metrics.finding import Finding, at, counted, number, soft
 from sandbox.metrics.launches import MeasuredLaunch, by_line
 
 SECTORS_PER_WAVEFRONT = 4
@@ -52,7 +52,7 @@ def _note(lines: Sequence[LineCounts], launches: Sequence[MeasuredLaunch]) -> st
         verb, requests, wavefronts = "writes", line.shared_store_requests, line.shared_store_wavefronts
         ideal = line.shared_store_ideal
     return (
-        f"{at(line.line)} {verb} shared memory in {number(wavefronts / requests)} wavefronts per request "
+        f"{at(line.line)} {verb} shared memory in {counted(wavefronts / requests, 'wavefront')} per request "
         f"({number(ideal / requests)} would do): lanes meet in the same bank. {_cure(wavefronts / ideal)}"
     )
 

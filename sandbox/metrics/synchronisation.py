@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sandbox.emulator.trace import LineCounts
-from sandbox.metrics.finding import Finding, at, number, percent
+from sandbox.metrics.finding import Finding, at, counted, percent
 from sandbox.metrics.launches import MeasuredLaunch, by_line
 
 USELESS_BARRIER = 20.0  # warp instructions per arrival of a warp
@@ -68,21 +68,21 @@ def _barriers_note(launches: Sequence[MeasuredLaunch], lines: Sequence[LineCount
     warps = sum(launch.trace.warps.count for launch in launches)
     arrivals = sum(line.barriers for line in lines)
     busiest = max(lines, key=lambda line: line.barriers)
-    start = f"{number(arrivals / warps)} barriers per thread, most on line {busiest.line}"
+    start = f"{counted(arrivals / warps, 'barrier')} per thread, most on line {busiest.line}"
     if useless == 0:
         return f"{start}; each orders something."
+    advice = " Try removing them." if useless > executed / 4 else ""
     return (
         f"{start}; {percent(useless / executed)} of the {executed:,} executed order nothing "
-        "(no two threads touch the same data on their two sides). Try removing them."
+        f"(no two threads touch the same data on their two sides).{advice}"
     )
 
 
 def _atomics_note(lines: Sequence[LineCounts]) -> str:
     worst = max(lines, key=atomic_waste)
     serial = lanes_per_address(worst) or 1.0
-    start = (
-        f"{at(worst.line)} executes {worst.atomics:,} atomic requests with {number(serial)} lanes per address"
-    )
+    requests = f"{at(worst.line)} executes {worst.atomics:,} atomic requests"
+    start = f"{requests} with {counted(serial, 'lane')} per address"
     if worst.shared_atomics == worst.atomics:
         return f"{start}, in shared memory. Try combining within the warp first."
     if serial > 4:

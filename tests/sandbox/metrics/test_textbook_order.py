@@ -91,7 +91,7 @@ def test_tiling_shows_as_rereads() -> None:
 def test_softmax() -> None:
     thread, warp = metrics_of(softmax("thread_per_row")), metrics_of(softmax("warp_per_row"))
     assert warp.structural_score - thread.structural_score > 30
-    assert warp.families["balance"] > 4 * thread.families["balance"]
+    assert warp.families["balance"] > 2 * thread.families["balance"]
     assert "only 8 warps of 15,360 instructions" in note(thread, "balance")
 
 
@@ -156,7 +156,7 @@ def test_small_grids_are_not_blamed_when_the_work_is_small() -> None:
 def test_one_block_for_much_work_is_blamed() -> None:
     body = [line(4, 100_000, **streaming_loads(10_000))]
     alone = metrics_of(launch(8, body, load_sectors=320_000))
-    assert alone.families["balance"] < 0.05
+    assert alone.families["balance"] < 0.1
 
 
 def test_launches_copies_and_spills_cost() -> None:

@@ -59,7 +59,8 @@ def _softmax(kernel: str, grid: int, rows: int = 256, cols: int = 512) -> Varian
 
 def _histogram(kernel: str, grid: int, n: int = 65536) -> Variant:
     arrays = (("x", "uint8", n), ("bins", "int32", 256))
-    return Variant("histogram", kernel, (grid, 1, 1), (256, 1, 1), (n, "x", "bins"), arrays)
+    arguments: tuple[Argument, ...] = (n, 8, "x", "bins") if "one" in kernel else (n, "x", "bins")
+    return Variant("histogram", kernel, (grid, 1, 1), (256, 1, 1), arguments, arrays)
 
 
 def _map(file: str, kernel: str, n: int = 16384) -> Variant:
