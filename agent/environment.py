@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from agent.events import Compiled, Event, Log, Measured, Stage, Timed, Verified
-from sandbox import client
+from sandbox import client, progress
 from sandbox.cancellation import Cancellation
 from sandbox.tasks.base import Task, TaskSpec
 from sandbox.types import Evaluation
@@ -24,31 +24,31 @@ class JudgeEnvironment:
         return self._judge.task.spec
 
     def step(self, turn: int, source: str) -> Generator[Event, None, Evaluation]:
-        progress = self._judge.evaluate(source)
+        judging = self._judge.evaluate(source)
         try:
             while True:
-                yield _event(turn, next(progress))
+                yield _event(turn, next(judging))
         except StopIteration as stop:
             evaluation: Evaluation = stop.value
             return evaluation
         finally:
-            progress.close()
+            judging.close()
 
     def close(self) -> None:
         self._judge.close()
 
 
-def _event(turn: int, progress: client.Progress) -> Event:
-    match progress:
-        case client.LogChunk(stream, text):
+def _event(turn: int, said: progress.Progress) -> Event:
+    match said:
+        case progress.LogChunk(stream, text):
             return Log(turn=turn, stream=stream, text=text)
-        case client.StageAt(stage, detail, done, of):
+        case progress.StageAt(stage, detail, done, of):
             return Stage(turn=turn, stage=stage, detail=detail, done=done, of=of)
-        case client.CompiledCandidate(compilation, plan):
+        case progress.CompiledCandidate(compilation, plan):
             return Compiled(turn=turn, compile=compilation, plan=plan)
-        case client.VerifiedCandidate(verification):
+        case progress.VerifiedCandidate(verification):
             return Verified(turn=turn, verification=verification)
-        case client.MeasuredCandidate(metrics):
+        case progress.MeasuredCandidate(metrics):
             return Measured(turn=turn, metrics=metrics)
-        case client.TimedCandidate(timing):
+        case progress.TimedCandidate(timing):
             return Timed(turn=turn, timing=timing)
