@@ -17,7 +17,7 @@ from sandbox.types import Problem
 
 _OFFSETS = (32.0, 8.0, 2.0)
 #: A draw whose native error is above this, relative to the largest output, says nothing about a candidate.
-_USEFUL_ERROR = 2e-5
+_USEFUL_ERROR = 5e-6
 _Domain = str
 
 

@@ -5,41 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-from pydantic import ValidationError
-
-from sandbox import jail
 from sandbox.cancellation import Cancellation
-from sandbox.errors import Cancelled, TaskProblem
-from sandbox.home import scratch
 from sandbox.limits import TORCH, Limits
 from sandbox.tasks.base import Array, Distribution, Draw, Expected, Inputs, Parameter, TaskSpec
 from sandbox.tasks.pytorch.graph import DTYPES, TensorType, reduction_length
 from sandbox.tasks.pytorch.messages import (
-    ARRAYS,
-    DRAWS,
-    FILE,
-    REPLY,
-    REQUEST,
     Computed,
     DrawLayout,
     ExpectedRequest,
     Loaded,
     LoadRequest,
-    Reply,
     Target,
     Values,
 )
+from sandbox.tasks.pytorch.process import ModuleProcess, broken
 from sandbox.tasks.pytorch.values import draw, parameter
-from sandbox.types import Problem
 
 #: What one run of the module may cost in the emulator. A draw is replayed twice, and there are five.
 MAX_ELEMENTS = 1 << 20
 MAX_FLOP = 1 << 25
 
-_REPLY_BYTES = 1 << 24
 _C_TYPES = {"float32": "float", "float64": "double", "int32": "int", "int64": "long long", "uint8": "bool"}
 _DISTRIBUTIONS: tuple[Distribution, ...] = ("normal", "uniform", "heavy_tail", "large_offset", "cancellation")
 _RULE = (
@@ -53,10 +40,9 @@ class PyTorchTask:
     """Made by `load`. Implements `sandbox.tasks.base.Task`."""
 
     spec: TaskSpec
-    _source: str
     _loaded: Loaded
     _fixed: Mapping[str, Array]  # values of buffers and constants, which are the module's own in every draw
-    _limits: Limits
+    _process: ModuleProcess
 
     def draws(self, seed: bytes) -> Sequence[Draw]:
         """One draw per distribution. The sizes are the module's; parameters get their own values every time."""
@@ -82,23 +68,21 @@ class PyTorchTask:
             Target(name=p.name, kind=p.kind, target=p.target, type=p.type)
             for p in self._loaded.graph.placeholders
         ]
-        with scratch("torch") as folder:
-            with (folder / DRAWS).open("wb") as file:
-                layouts = []
-                for one in draws:
-                    offsets = []
-                    for target in targets:
-                        offsets.append(file.tell())
-                        file.write(np.ascontiguousarray(one.arrays[target.name]).tobytes())
-                    layouts.append(DrawLayout(offsets=offsets))
-            request = ExpectedRequest(
-                sizes=self._loaded.sizes, targets=targets, draws=layouts, outputs=[o.type for o in outputs]
-            )
-            computed = _ask(folder, self._source, request, self._limits, cancel).computed
-            if computed is None or len(computed.native) != len(draws) or len(computed.truth) != len(draws):
-                raise _broken("its answer is incomplete")
-            raw = jail.read_result(folder / ARRAYS, self._limits.file_bytes)
-        return [self._expected(raw, computed, i) for i in range(len(draws))]
+        raw, layouts = bytearray(), []
+        for one in draws:
+            offsets = []
+            for target in targets:
+                offsets.append(len(raw))
+                raw += np.ascontiguousarray(one.arrays[target.name]).tobytes()
+            layouts.append(DrawLayout(offsets=offsets))
+        request = ExpectedRequest(
+            sizes=self._loaded.sizes, targets=targets, draws=layouts, outputs=[o.type for o in outputs]
+        )
+        reply, arrays = self._process.ask(request, bytes(raw), cancel)
+        computed = reply.computed
+        if computed is None or len(computed.native) != len(draws) or len(computed.truth) != len(draws):
+            raise broken("its answer is incomplete")
+        return [self._expected(arrays, computed, i) for i in range(len(draws))]
 
     def _expected(self, raw: bytes, computed: Computed, index: int) -> Expected:
         outputs = self._loaded.graph.outputs
@@ -139,64 +123,17 @@ def load(
         max_elements=MAX_ELEMENTS if shrink else None,
         max_flop=MAX_FLOP if shrink else None,
     )
-    with scratch("torch") as folder:
-        loaded = _ask(folder, source, request, limits, cancel).loaded
-        if loaded is None:
-            raise _broken("its answer is incomplete")
-        raw = jail.read_result(folder / ARRAYS, limits.file_bytes)
+    process = ModuleProcess(source, limits)
+    reply, raw = process.ask(request, b"", cancel)
+    loaded = reply.loaded
+    if loaded is None:
+        raise broken("its answer is incomplete")
     fixed = {
         v.name: _array(raw, v.offset, v.type, DTYPES[v.type.dtype])
         for v in loaded.values
         if v.domain == "fixed" and v.offset is not None
     }
-    return PyTorchTask(_spec(source, inputs, loaded), source, loaded, fixed, limits)
-
-
-def _ask(
-    folder: Path, source: str, request: LoadRequest | ExpectedRequest, limits: Limits, cancel: Cancellation
-) -> Reply:
-    """Runs the worker on `request`. Raises TaskProblem when it says so, or when it dies or never ends."""
-    (folder / FILE).write_text(source)
-    (folder / REQUEST).write_text(request.model_dump_json())
-    finished = jail.run(
-        jail.python_argv("sandbox.tasks.pytorch.worker", "/run/task"),
-        binds=[jail.Bind(folder, Path("/run/task"), writable=True)],
-        cwd=Path("/run/task"),
-        limits=limits,
-        cancel=cancel,
-        python=True,
-    )
-    match finished.reason:
-        case "cancelled":
-            raise Cancelled
-        case "timeout":
-            raise TaskProblem(
-                Problem(
-                    kind="endless",
-                    message=f"the module did not finish within {limits.wall_seconds:.0f} s",
-                    hint="make the sizes smaller, and look for a loop that never ends",
-                    file=FILE,
-                )
-            )
-        case "memory":
-            raise _out_of_memory(limits)
-        case "output":
-            raise TaskProblem(
-                Problem(kind="too_much_output", message="the file prints or writes without end", file=FILE)
-            )
-    said = finished.stderr.decode(errors="replace").strip().splitlines()
-    if not finished.ok:
-        if said and ("MemoryError" in said[-1] or "alloc" in said[-1].lower()):
-            raise _out_of_memory(limits)
-        how = f"signal {finished.signal}" if finished.signal else f"exit code {finished.returncode}"
-        raise _broken(f"{how}: {said[-1][:300]}" if said else how)
-    try:
-        reply = Reply.model_validate_json(jail.read_result(folder / REPLY, _REPLY_BYTES))
-    except (OSError, ValidationError) as error:
-        raise _broken(f"it left no answer ({type(error).__name__})") from None
-    if reply.problem is not None:
-        raise TaskProblem(reply.problem)
-    return reply
+    return PyTorchTask(_spec(source, inputs, loaded), loaded, fixed, process)
 
 
 def _spec(source: str, inputs: Inputs, loaded: Loaded) -> TaskSpec:
@@ -258,22 +195,5 @@ def _array(raw: bytes, offset: int, type_: TensorType, dtype: str) -> Array:
     """Copied out of bytes that an untrusted process wrote. Raises TaskProblem when they are not all there."""
     bytes_ = math.prod(type_.shape) * np.dtype(dtype).itemsize
     if not 0 <= offset <= len(raw) - bytes_:
-        raise _broken("its answer is cut off")
+        raise broken("its answer is cut off")
     return np.frombuffer(raw[offset : offset + bytes_], dtype).reshape(type_.shape)
-
-
-def _broken(how: str) -> TaskProblem:
-    return TaskProblem(
-        Problem(kind="crashed", message=f"the process that ran the module broke off: {how}", file=FILE)
-    )
-
-
-def _out_of_memory(limits: Limits) -> TaskProblem:
-    return TaskProblem(
-        Problem(
-            kind="out_of_memory",
-            message=f"the module needs more than {limits.memory_bytes >> 30} GiB of memory",
-            hint="make the sizes smaller",
-            file=FILE,
-        )
-    )

@@ -1,7 +1,13 @@
-"""The process in the jail: `python -m sandbox.tasks.pytorch.worker FOLDER`. Trusted code around the user's."""
+"""The process in the jail, trusted code around the user's. Arguments: two folders, two file descriptors.
+
+A byte on the first descriptor says that a request lies in the first folder; one on the second, that the reply
+lies in the second.
+"""
 
 from __future__ import annotations
 
+import os
+import select
 import sys
 import warnings
 from pathlib import Path
@@ -32,23 +38,71 @@ from sandbox.tasks.pytorch.shrink import shrink
 from sandbox.tasks.pytorch.truth import Reference
 from sandbox.types import Problem
 
+_IDLE_SECONDS = 300.0  # nobody asks: end, and be started again when somebody does
+
 
 def main() -> None:
-    folder = Path(sys.argv[1])
+    inbox, outbox = Path(sys.argv[1]), Path(sys.argv[2])
+    requests, replies = int(sys.argv[3]), int(sys.argv[4])
     warnings.filterwarnings("ignore")
     torch.set_num_threads(2)
-    request: LoadRequest | ExpectedRequest = TypeAdapter(Request).validate_json(
-        (folder / REQUEST).read_bytes()
-    )
-    try:
-        file = UserFile.parse((folder / FILE).read_text())
-        if isinstance(request, LoadRequest):
-            reply = Reply(loaded=_load(file, request, folder))
-        else:
-            reply = Reply(computed=_expected(file, request, folder))
-    except TaskProblem as problem:
-        reply = Reply(problem=problem.problem)
-    (folder / REPLY).write_text(reply.model_dump_json())
+    worker = _Worker(inbox, outbox)
+    while select.select([requests], [], [], _IDLE_SECONDS)[0] and os.read(requests, 1):
+        (outbox / REPLY).write_text(worker.answer().model_dump_json())
+        os.write(replies, b"\n")
+
+
+class _Worker:
+    def __init__(self, inbox: Path, outbox: Path) -> None:
+        self._inbox, self._outbox = inbox, outbox
+        self._file: UserFile | None = None
+        self._reference: tuple[dict[str, int], Reference] | None = None  # with the sizes it was built for
+
+    def answer(self) -> Reply:
+        request: LoadRequest | ExpectedRequest
+        request = TypeAdapter(Request).validate_json((self._inbox / REQUEST).read_bytes())
+        try:
+            if self._file is None:
+                self._file = UserFile.parse((self._inbox / FILE).read_text())
+            if isinstance(request, LoadRequest):
+                return Reply(loaded=_load(self._file, request, self._outbox))
+            return Reply(computed=self._expected(self._file, request))
+        except TaskProblem as problem:
+            return Reply(problem=problem.problem)
+
+    def _expected(self, file: UserFile, request: ExpectedRequest) -> Computed:
+        if self._reference is None or self._reference[0] != request.sizes:
+            self._reference = (request.sizes, Reference(file.build(request.sizes)))
+        reference = self._reference[1]
+        raw = np.memmap(self._inbox / DRAWS, dtype=np.uint8, mode="r")
+        native: list[list[int]] = []
+        truth: list[list[int]] = []
+        with (self._outbox / ARRAYS).open("wb") as out:
+
+            def write(tensors: list[torch.Tensor]) -> list[int]:
+                offsets = []
+                for tensor in tensors:
+                    offsets.append(out.tell())
+                    out.write(tensor.contiguous().numpy().tobytes())
+                return offsets
+
+            for layout in request.draws:
+                tensors = {}
+                for target, offset in zip(request.targets, layout.offsets, strict=True):
+                    data = raw[
+                        offset : offset + target.type.numel * np.dtype(DTYPES[target.type.dtype]).itemsize
+                    ]
+                    array = (
+                        np.frombuffer(data.tobytes(), DTYPES[target.type.dtype])
+                        .reshape(target.type.shape)
+                        .copy()
+                    )
+                    tensors[target.name] = torch.from_numpy(array).to(getattr(torch, target.type.dtype))
+                native.append(
+                    write(_checked(reference.native(tensors, request.targets), request, wide=False))
+                )
+                truth.append(write(_checked(reference.truth(tensors, request.targets), request, wide=True)))
+        return Computed(native=native, truth=truth)
 
 
 def _load(file: UserFile, request: LoadRequest, folder: Path) -> Loaded:
@@ -93,33 +147,6 @@ def _load(file: UserFile, request: LoadRequest, folder: Path) -> Loaded:
 def _notes(file: UserFile, sizes: dict[str, int]) -> list[str]:
     lowered = [f"{n} {v} -> {sizes[n]}" for n, v in file.integers.items() if sizes[n] < v]
     return [f"sizes were lowered so that the emulator can run them: {', '.join(lowered)}"] if lowered else []
-
-
-def _expected(file: UserFile, request: ExpectedRequest, folder: Path) -> Computed:
-    reference = Reference(file.build(request.sizes))
-    raw = np.memmap(folder / DRAWS, dtype=np.uint8, mode="r")
-    native: list[list[int]] = []
-    truth: list[list[int]] = []
-    with (folder / ARRAYS).open("wb") as out:
-
-        def write(tensors: list[torch.Tensor]) -> list[int]:
-            offsets = []
-            for tensor in tensors:
-                offsets.append(out.tell())
-                out.write(tensor.contiguous().numpy().tobytes())
-            return offsets
-
-        for layout in request.draws:
-            tensors = {}
-            for target, offset in zip(request.targets, layout.offsets, strict=True):
-                data = raw[offset : offset + target.type.numel * np.dtype(DTYPES[target.type.dtype]).itemsize]
-                array = (
-                    np.frombuffer(data.tobytes(), DTYPES[target.type.dtype]).reshape(target.type.shape).copy()
-                )
-                tensors[target.name] = torch.from_numpy(array).to(getattr(torch, target.type.dtype))
-            native.append(write(_checked(reference.native(tensors, request.targets), request, wide=False)))
-            truth.append(write(_checked(reference.truth(tensors, request.targets), request, wide=True)))
-    return Computed(native=native, truth=truth)
 
 
 def _checked(results: list[torch.Tensor], request: ExpectedRequest, *, wide: bool) -> list[torch.Tensor]:
