@@ -33,13 +33,16 @@ def read_result(path: Path, limit: int, *, within: Path | None = None) -> bytes:
         file = _open_below(opened, name, 0, path)
     finally:
         os.close(opened)
-    with os.fdopen(file, "rb") as stream:
-        status = os.fstat(stream.fileno())
+    try:
+        status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode):
             raise NotAResult(f"{path.name} is not a regular file")
         if status.st_size > limit:
             raise NotAResult(f"{path.name} has {status.st_size} bytes; the limit is {limit}")
-        return stream.read(limit)
+        with os.fdopen(file, "rb", closefd=False) as stream:
+            return stream.read(limit)
+    finally:
+        os.close(file)
 
 
 def _open_below(folder: int, name: str, flags: int, path: Path) -> int:

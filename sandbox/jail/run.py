@@ -287,7 +287,7 @@ def _memory_file(stack: contextlib.ExitStack, name: str, content: bytes) -> int:
 def _limit(pid: int, limits: Limits) -> None:
     """Sets what children inherit. A hard limit the machine already has is never raised."""
     wanted = {
-        resource.RLIMIT_CPU: limits.cpu_seconds,
+        resource.RLIMIT_CPU: limits.cpu_seconds + 1,
         resource.RLIMIT_DATA: limits.memory_bytes,
         resource.RLIMIT_FSIZE: limits.file_bytes,
         resource.RLIMIT_NOFILE: _OPEN_FILES,
@@ -300,4 +300,6 @@ def _limit(pid: int, limits: Limits) -> None:
         _, hard = resource.prlimit(pid, kind)
         if hard != resource.RLIM_INFINITY:
             value = min(value, hard)
-        resource.prlimit(pid, kind, (value, value))
+        # Processor time warns with a signal of its own one second before it kills.
+        soft = max(value - 1, 1) if kind == resource.RLIMIT_CPU else value
+        resource.prlimit(pid, kind, (soft, value))
