@@ -482,7 +482,7 @@ def bit_helper(build: Builder, instruction: Instruction) -> None:
             result = intrinsic(build, "llvm.ctpop", [build.splat(value)])
         else:
             result = intrinsic(build, "llvm.ctlz", [build.splat(value)], ", i1 false")
-        build.write(destination, build.convert("trunc", result, "i32"))
+        build.write(destination, result if name == "brev" else build.convert("trunc", result, "i32"))
         return
     if name == "testp":
         raise build.unsupported(instruction.opcode)

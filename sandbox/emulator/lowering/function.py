@@ -268,8 +268,10 @@ class FunctionLowering(Builder):
             if handler is None:
                 raise self.unsupported(instruction.opcode)
             handler(self, instruction)
-        except PtxError:
-            raise
+        except PtxError as error:
+            if instruction.opcode in error.message:
+                raise
+            raise PtxError(f"{error.message} ({instruction.opcode})", self.line) from error
         except (KeyError, IndexError, ValueError) as error:
             raise PtxError(f"unsupported: {instruction.opcode} in this form ({error})", self.line) from error
         finally:

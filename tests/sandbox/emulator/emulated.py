@@ -1,0 +1,133 @@
+"""Running kernels of the tests' own: PTX text or CUDA compiled by the real nvcc, arrays in, arrays out."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from sandbox import toolchain
+from sandbox.cancellation import Cancellation
+from sandbox.emulator.client import Buffer, Lowered, Replay, lower, replay
+from sandbox.emulator.trace import DeviceFault, LaunchTrace, LineCounts, ReplayResult
+from sandbox.plan import DEVICE_BASE, GUARD_BYTES, Launch, LaunchPlan, Operation
+from sandbox.ptx import parameter_layout
+
+Array = npt.NDArray[np.generic]
+FORMATS = {np.dtype(name): code for name, code in (("i4", "i"), ("u4", "I"), ("i8", "q"), ("f4", "f"), ("f8", "d"))}
+
+
+@dataclass(frozen=True)
+class Out:
+    """An array that starts uninitialised."""
+
+    count: int
+    dtype: str = "float32"
+
+
+@dataclass(frozen=True)
+class Run:
+    result: ReplayResult
+    arrays: dict[str, Array]
+
+    @property
+    def fault(self) -> DeviceFault:
+        assert self.result.status == "fault", self.result
+        assert self.result.fault is not None
+        return self.result.fault
+
+    @property
+    def trace(self) -> LaunchTrace:
+        assert self.result.status == "ok", self.result
+        return self.result.launches[-1]
+
+    def total(self, field: str) -> int:
+        return sum(int(getattr(line, field)) for line in self.trace.lines)
+
+    def line(self, number: int) -> LineCounts:
+        return next(line for line in self.trace.lines if line.line == number)
+
+
+class Machine:
+    """One PTX module, lowered."""
+
+    def __init__(self, ptx: str) -> None:
+        self.layout = parameter_layout(ptx)
+        self.lowered: Lowered = lower([ptx], Cancellation())
+
+    def run(
+        self,
+        kernel: str,
+        grid: int | tuple[int, int],
+        block: int | tuple[int, int],
+        *arguments: Array | Out | np.generic | int | float,
+        shared: int = 0,
+        before: Sequence[Operation] = (),
+        count: bool = True,
+        seconds: float = 10,
+        cooperative: bool = False,
+        threads: int = 2,
+    ) -> Run:
+        """Arrays are called a0, a1, ... by their place among the arguments; all are read back."""
+        buffers: list[Buffer] = []
+        parameters = bytearray()
+        address = DEVICE_BASE + GUARD_BYTES
+        kinds: dict[str, str] = {}
+        for index, (argument, (offset, size)) in enumerate(zip(arguments, self.layout[kernel], strict=True)):
+            parameters += bytes(offset - len(parameters))
+            if isinstance(argument, np.ndarray | Out):
+                name = f"a{index}"
+                given = isinstance(argument, np.ndarray)
+                dtype = str(argument.dtype) if given else argument.dtype
+                data = np.ascontiguousarray(argument).tobytes() if given else None
+                length = len(data) if data is not None else argument.count * np.dtype(dtype).itemsize
+                buffers.append(Buffer(name, address, data, length, True, given, 0xFF))
+                kinds[name] = dtype
+                parameters += struct.pack("<Q", address)
+                address += -(-length // GUARD_BYTES) * GUARD_BYTES + GUARD_BYTES
+            elif isinstance(argument, np.generic):
+                parameters += argument.tobytes()
+            else:
+                parameters += struct.pack({4: "<i", 8: "<q"}[size] if isinstance(argument, int) else "<f", argument)
+        launch = Launch(
+            module=0,
+            kernel=kernel,
+            grid=(grid, 1, 1) if isinstance(grid, int) else (*grid, 1),
+            block=(block, 1, 1) if isinstance(block, int) else (*block, 1),
+            shared_bytes=shared,
+            parameters=parameters.hex(),
+            cooperative=cooperative,
+        )
+        plan = LaunchPlan(operations=[*before, launch])
+        [(result, read)] = replay(
+            self.lowered,
+            [Replay(plan, buffers, count)],
+            seconds=seconds,
+            threads=threads,
+            cancel=Cancellation(),
+        )
+        return Run(result, {name: np.frombuffer(data, kinds[name]) for name, data in read.items()})
+
+
+def compile_cuda(source: str, folder: Path, arch: str = "sm_90") -> str:
+    """PTX of the tests' own CUDA."""
+    (folder / "kernels.cu").write_text(source)
+    subprocess.run(
+        [str(toolchain.find_toolkit().nvcc), f"-arch={arch}", "-lineinfo", "-ptx", "kernels.cu", "-o", "kernels.ptx"],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
+    return (folder / "kernels.ptx").read_text()
+
+
+def line_of(source: str, text: str) -> int:
+    """1-based line of the only line that contains `text`."""
+    found = [number for number, line in enumerate(source.split("\n"), 1) if text in line]
+    assert len(found) == 1, (text, found)
+    return found[0]
