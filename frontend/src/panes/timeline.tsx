@@ -30,7 +30,7 @@ export function Timeline(): JSX.Element {
         {ended ? (
           <span class="ended ellipsis" title={ended.message}>
             <SignView sign={endingSign(ended.reason, ended.verdict)} />
-            <span class="muted">{ended.message}</span>
+            {endingSign(ended.reason, ended.verdict).tone === "good" ? <span class="muted">{ended.message}</span> : null}
           </span>
         ) : null}
       </span>

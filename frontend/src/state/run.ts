@@ -68,6 +68,8 @@ export interface TurnView {
   evaluation: Evaluation | null;
   reflection: string;
   seconds: number | null;
+  /** The run ended before this turn was judged. */
+  abandoned: boolean;
 }
 
 export interface RunView {
@@ -183,7 +185,9 @@ function apply(view: RunView, { event, at }: Timestamped): RunView {
         stage: null,
         ended: event,
         bestTurn: event.best_turn ?? view.bestTurn,
-        turns: view.turns.map((turn) => (turn.writing ? { ...turn, writing: false, changed: [] } : turn)),
+        turns: view.turns.map((turn) =>
+          turn.evaluation ? turn : { ...turn, writing: false, changed: [], abandoned: true },
+        ),
       };
   }
 }
@@ -217,6 +221,7 @@ function newTurn(
     evaluation: null,
     reflection: "",
     seconds: null,
+    abandoned: false,
   };
 }
 

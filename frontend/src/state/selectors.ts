@@ -4,6 +4,7 @@ import type { RunView, StageView, TurnView } from "./run";
 
 export function turnSign(turn: TurnView): Sign {
   if (turn.evaluation) return verdictSign(turn.evaluation.verdict);
+  if (turn.abandoned) return { shape: "◌", word: "not judged", tone: "muted" };
   return turn.writing ? { ...RUNNING, word: "writing" } : { ...RUNNING, word: "judging" };
 }
 
