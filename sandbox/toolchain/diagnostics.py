@@ -26,7 +26,8 @@ _CUDAFE = re.compile(
     r"(?: #\d+(?:-D)?)?: (?P<message>.*)$"
 )
 _GCC = re.compile(
-    r"^(?P<file>[^\s:]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?(?P<severity>error|warning|note): "
+    r"^(?P<file>[^\s:]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?"
+    r"(?P<severity>error|warning|note|Error|Warning): "
     r"(?P<message>.*)$"
 )
 _PTXAS_LINE = re.compile(
@@ -107,6 +108,7 @@ def _diagnostic(severity: str, message: str, line: int | None) -> Diagnostic:
 
 
 def _severity(word: str) -> Severity:
+    word = word.lower()  # the assembler's are capitalised
     if word.startswith(("error", "fatal")):
         return "error"
     return "warning" if word == "warning" else "note"
