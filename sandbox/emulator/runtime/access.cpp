@@ -238,7 +238,7 @@ void shared_read(Warp* warp, u32 site, const Lanes& lanes) {
     u32 thread = warp->thread(lanes.lane[i]);
     if (!all_written<Bytes>(&shared.written[at]))
       fail(warp, lanes.lane[i], site_line(warp, site), "uninitialised",
-           sized('l', Bytes) + " at shared address " + hexadecimal(at) + ", where nothing was written before", at, "shared");
+           sized('l', Bytes) + " at shared address " + hexadecimal(at) + ", where no thread of the block has written yet: is a barrier missing?", at, "shared");
     Mark mine = own_mark(warp, lanes.lane[i], relaxed, false);
     u32 last = (at + Bytes - 1) >> shared.granule_shift;
     for (u32 granule = at >> shared.granule_shift; granule <= last; ++granule) {

@@ -19,7 +19,9 @@ from sandbox.plan import DEVICE_BASE, GUARD_BYTES, Launch, LaunchPlan, Operation
 from sandbox.ptx import parameter_layout
 
 Array = npt.NDArray[np.generic]
-FORMATS = {np.dtype(name): code for name, code in (("i4", "i"), ("u4", "I"), ("i8", "q"), ("f4", "f"), ("f8", "d"))}
+FORMATS = {
+    np.dtype(name): code for name, code in (("i4", "i"), ("u4", "I"), ("i8", "q"), ("f4", "f"), ("f8", "d"))
+}
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,9 @@ class Machine:
             elif isinstance(argument, np.generic):
                 parameters += argument.tobytes()
             else:
-                parameters += struct.pack({4: "<i", 8: "<q"}[size] if isinstance(argument, int) else "<f", argument)
+                parameters += struct.pack(
+                    {4: "<i", 8: "<q"}[size] if isinstance(argument, int) else "<f", argument
+                )
         launch = Launch(
             module=0,
             kernel=kernel,
@@ -118,7 +122,15 @@ def compile_cuda(source: str, folder: Path, arch: str = "sm_90") -> str:
     """PTX of the tests' own CUDA."""
     (folder / "kernels.cu").write_text(source)
     subprocess.run(
-        [str(toolchain.find_toolkit().nvcc), f"-arch={arch}", "-lineinfo", "-ptx", "kernels.cu", "-o", "kernels.ptx"],
+        [
+            str(toolchain.find_toolkit().nvcc),
+            f"-arch={arch}",
+            "-lineinfo",
+            "-ptx",
+            "kernels.cu",
+            "-o",
+            "kernels.ptx",
+        ],
         cwd=folder,
         check=True,
         capture_output=True,

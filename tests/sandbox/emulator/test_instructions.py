@@ -64,7 +64,17 @@ def _special(generator: np.random.Generator, kind: str) -> np.ndarray:
     dtype = np.dtype(DTYPES[kind])
     if dtype.kind == "f":
         tiny = np.finfo(dtype).smallest_subnormal
-        corners = [0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, float(np.finfo(dtype).max), float(tiny)]
+        corners = [
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            math.inf,
+            -math.inf,
+            math.nan,
+            float(np.finfo(dtype).max),
+            float(tiny),
+        ]
         values = generator.standard_normal(N) * 10.0 ** generator.integers(-3, 4, N)
         values[: len(corners)] = corners
         return values.astype(dtype)
@@ -89,7 +99,9 @@ def _lane(generator: np.random.Generator, kind: str) -> np.ndarray:
 
 def _wrap(value: object, dtype: str) -> np.ndarray:
     bits = np.dtype(dtype).itemsize * 8
-    raw = np.array([int(item) & ((1 << bits) - 1) for item in np.asarray(value, dtype=object)], dtype=f"uint{bits}")
+    raw = np.array(
+        [int(item) & ((1 << bits) - 1) for item in np.asarray(value, dtype=object)], dtype=f"uint{bits}"
+    )
     return raw.view(dtype)
 
 
@@ -109,7 +121,10 @@ def _saturate(dtype: str) -> Function:
     def apply(values: np.ndarray) -> np.ndarray:
         info = np.iinfo(dtype)
         nan = (info.min or info.max // 2 + 1) if values.dtype == np.float64 or info.bits == 64 else 0
-        wide = [nan if math.isnan(v) else max(info.min, min(info.max, v if math.isinf(v) else int(v))) for v in values]
+        wide = [
+            nan if math.isnan(v) else max(info.min, min(info.max, v if math.isinf(v) else int(v)))
+            for v in values
+        ]
         return np.array([int(v) for v in wide], dtype=dtype)
 
     return apply
@@ -209,17 +224,34 @@ for kind in ("s16", "u16", "s32", "u32", "s64", "u64"):
         ("max", max),
     ):
         form(f"{name}.{kind} {{d}}, {{a}}, {{b}}", f"{kind} {kind} {kind}", _objects(function, dtype))
-    form(f"mul.hi.{kind} {{d}}, {{a}}, {{b}}", f"{kind} {kind} {kind}", _objects(lambda a, b, n=bits: a * b >> n, dtype))
-    form(f"mad.lo.{kind} {{d}}, {{a}}, {{b}}, {{c}}", " ".join([kind] * 4), _objects(lambda a, b, c: a * b + c, dtype))
+    form(
+        f"mul.hi.{kind} {{d}}, {{a}}, {{b}}",
+        f"{kind} {kind} {kind}",
+        _objects(lambda a, b, n=bits: a * b >> n, dtype),
+    )
+    form(
+        f"mad.lo.{kind} {{d}}, {{a}}, {{b}}, {{c}}",
+        " ".join([kind] * 4),
+        _objects(lambda a, b, c: a * b + c, dtype),
+    )
     if bits < 64:
         wide = f"{kind[0]}{2 * bits}"
-        form(f"mul.wide.{kind} {{d}}, {{a}}, {{b}}", f"{wide} {kind} {kind}", _objects(lambda a, b: a * b, DTYPES[wide]))
+        form(
+            f"mul.wide.{kind} {{d}}, {{a}}, {{b}}",
+            f"{wide} {kind} {kind}",
+            _objects(lambda a, b: a * b, DTYPES[wide]),
+        )
         form(
             f"mad.wide.{kind} {{d}}, {{a}}, {{b}}, {{c}}",
             f"{wide} {kind} {kind} {wide}",
             _objects(lambda a, b, c: a * b + c, DTYPES[wide]),
         )
-    form(f"shr.{kind} {{d}}, {{a}}, {{b}}", f"{kind} {kind} u32", _objects(_shift(kind, False), dtype), values=None)
+    form(
+        f"shr.{kind} {{d}}, {{a}}, {{b}}",
+        f"{kind} {kind} u32",
+        _objects(_shift(kind, False), dtype),
+        values=None,
+    )
     form(f"shr.{kind} {{d}}, {{a}}, 5", f"{kind} {kind}", _objects(lambda a: a >> 5, dtype))
     if kind[0] == "s":
         form(f"neg.{kind} {{d}}, {{a}}", f"{kind} {kind}", _objects(lambda a: -a, dtype))
@@ -242,7 +274,11 @@ for bits in (32, 64):
     kind, dtype = f"b{bits}", f"uint{bits}"
     form(f"popc.b{bits} {{d}}, {{a}}", f"u32 {kind}", _objects(lambda a: a.bit_count(), "uint32"))
     form(f"clz.b{bits} {{d}}, {{a}}", f"u32 {kind}", _objects(lambda a, n=bits: n - a.bit_length(), "uint32"))
-    form(f"brev.b{bits} {{d}}, {{a}}", f"{kind} {kind}", _objects(lambda a, n=bits: int(f"{a:0{n}b}"[::-1], 2), dtype))
+    form(
+        f"brev.b{bits} {{d}}, {{a}}",
+        f"{kind} {kind}",
+        _objects(lambda a, n=bits: int(f"{a:0{n}b}"[::-1], 2), dtype),
+    )
     for sign in "su":
         typed = f"{sign}{bits}"
         form(
@@ -257,7 +293,9 @@ form(
     "b32 b32 b32 u32",
     _objects(lambda a, b, c: _bfi("b32")(a, b, c, 7), "uint32"),
 )
-form("bfi.b64 {d}, {a}, {b}, 32, 32", "b64 b64 b64", _objects(lambda a, b: _bfi("b64")(a, b, 32, 32), "uint64"))
+form(
+    "bfi.b64 {d}, {a}, {b}, 32, 32", "b64 b64 b64", _objects(lambda a, b: _bfi("b64")(a, b, 32, 32), "uint64")
+)
 form("prmt.b32 {d}, {a}, {b}, {c}", "b32 b32 b32 u32", _objects(_prmt, "uint32"))
 form(
     "lop3.b32 {d}, {a}, {b}, {c}, 0x96",
@@ -292,11 +330,21 @@ form(
     "u32 u32 u32 u32",
     _objects(lambda a, b, c: a * b + c >> 32, "uint32"),
 )
-form("add.sat.s32 {d}, {a}, {b}", "s32 s32 s32", _objects(lambda a, b: max(-(2**31), min(2**31 - 1, a + b)), "int32"))
-form("mov.b64 {{%t1, %t2}}, {a}; add.u32 {d}, %t1, %t2", "u32 u64", _objects(lambda a: a + (a >> 32), "uint32"))
+form(
+    "add.sat.s32 {d}, {a}, {b}",
+    "s32 s32 s32",
+    _objects(lambda a, b: max(-(2**31), min(2**31 - 1, a + b)), "int32"),
+)
+form(
+    "mov.b64 {{%t1, %t2}}, {a}; add.u32 {d}, %t1, %t2", "u32 u64", _objects(lambda a: a + (a >> 32), "uint32")
+)
 form("mov.b64 {d}, {{{a}, {b}}}", "u64 u32 u32", _objects(lambda a, b: b << 32 | a, "uint64"))
 form("slct.s32.s32 {d}, {a}, {b}, {c}", "s32 s32 s32 s32", lambda a, b, c: np.where(c >= 0, a, b))
-form("set.lt.u32.s32 {d}, {a}, {b}", "u32 s32 s32", lambda a, b: np.where(a < b, 0xFFFFFFFF, 0).astype("uint32"))
+form(
+    "set.lt.u32.s32 {d}, {a}, {b}",
+    "u32 s32 s32",
+    lambda a, b: np.where(a < b, 0xFFFFFFFF, 0).astype("uint32"),
+)
 form(
     "setp.lt.s32 %p1, {a}, 0; setp.gt.and.s32 %p2|%p3, {b}, 5, %p1; selp.u32 %t1, 1, 0, %p2; "
     "selp.u32 %t2, 2, 0, %p3; add.u32 {d}, %t1, %t2",
@@ -308,13 +356,21 @@ form(
     "u32 s32 s32",
     lambda a, b: np.where(a < b, 7, 9).astype("uint32"),
 )
-form("mov.u32 {d}, {a}; setp.lt.s32 %p1, {b}, 0; @%p1 add.u32 {d}, {d}, 5", "u32 u32 s32", lambda a, b: a + np.where(b < 0, 5, 0).astype("uint32"))
+form(
+    "mov.u32 {d}, {a}; setp.lt.s32 %p1, {b}, 0; @%p1 add.u32 {d}, {d}, 5",
+    "u32 u32 s32",
+    lambda a, b: a + np.where(b < 0, 5, 0).astype("uint32"),
+)
 
 # Conversions between integers.
 for source in ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"):
     for target in ("s16", "u16", "s32", "u32", "s64", "u64"):
         if source != target:
-            form(f"cvt.{target}.{source} {{d}}, {{a}}", f"{target} {source}", lambda a, t=target: a.astype(DTYPES[t]))
+            form(
+                f"cvt.{target}.{source} {{d}}, {{a}}",
+                f"{target} {source}",
+                lambda a, t=target: a.astype(DTYPES[t]),
+            )
 form("cvt.sat.s16.s32 {d}, {a}", "s16 s32", _objects(lambda a: max(-(2**15), min(2**15 - 1, a)), "int16"))
 form("cvt.sat.u32.s32 {d}, {a}", "u32 s32", _objects(lambda a: max(0, a), "uint32"))
 form("cvt.s32.s8 {d}, {a}", "s32 s32", lambda a: a.astype("int8").astype("int32"))
@@ -335,7 +391,11 @@ for kind in ("f32", "f64"):
     form(f"copysign.{kind} {{d}}, {{a}}, {{b}}", f"{kind} {kind} {kind}", lambda a, b: np.copysign(b, a))
     for name, function in (("rni", np.rint), ("rzi", np.trunc), ("rmi", np.floor), ("rpi", np.ceil)):
         form(f"cvt.{name}.{kind}.{kind} {{d}}, {{a}}", f"{kind} {kind}", function)
-        form(f"cvt.{name}.s32.{kind} {{d}}, {{a}}", f"s32 {kind}", lambda a, f=function: _saturate("int32")(f(a)))
+        form(
+            f"cvt.{name}.s32.{kind} {{d}}, {{a}}",
+            f"s32 {kind}",
+            lambda a, f=function: _saturate("int32")(f(a)),
+        )
     form(f"cvt.rzi.u32.{kind} {{d}}, {{a}}", f"u32 {kind}", _saturate("uint32"))
     form(f"cvt.rzi.s64.{kind} {{d}}, {{a}}", f"s64 {kind}", _saturate("int64"), values=_finite)
     form(f"cvt.rzi.u64.{kind} {{d}}, {{a}}", f"u64 {kind}", _saturate("uint64"), values=_finite)
@@ -364,27 +424,45 @@ form("cvt.rn.f16.f32 {d}, {a}", "f16 f32", lambda a: a.astype("float16"))
 form("add.f16 {d}, {a}, {b}", "f16 f16 f16", np.add)
 form("mul.f16 {d}, {a}, {b}", "f16 f16 f16", np.multiply)
 form("cvt.sat.f32.f32 {d}, {a}", "f32 f32", lambda a: np.nan_to_num(np.clip(a, 0, 1), nan=0.0))
-form("add.ftz.f32 {d}, {a}, 0f00000000", "f32 f32", lambda a: np.where(np.abs(a) < 2.0**-126, np.copysign(0, a), a) + np.float32(0))
+form(
+    "add.ftz.f32 {d}, {a}, 0f00000000",
+    "f32 f32",
+    lambda a: np.where(np.abs(a) < 2.0**-126, np.copysign(0, a), a) + np.float32(0),
+)
 
 
 def _directed(a: np.ndarray, down: bool) -> np.ndarray:
     """float64 to float32 towards minus or plus infinity."""
     near = a.astype("float32")
     wrong = near.astype("float64") > a if down else near.astype("float64") < a
-    return np.where(wrong, np.nextafter(near, np.float32(-np.inf if down else np.inf)), near).astype("float32")
+    return np.where(wrong, np.nextafter(near, np.float32(-np.inf if down else np.inf)), near).astype(
+        "float32"
+    )
 
 
 form("cvt.rm.f32.f64 {d}, {a}", "f32 f64", lambda a: _directed(a, True), values=_finite)
 form("cvt.rp.f32.f64 {d}, {a}", "f32 f64", lambda a: _directed(a, False), values=_finite)
-form("mul.rm.f32 {d}, {a}, {b}", "f32 f32 f32", lambda a, b: _directed(a.astype("f8") * b, True), values=_finite)
-form("mul.rp.f32 {d}, {a}, {b}", "f32 f32 f32", lambda a, b: _directed(a.astype("f8") * b, False), values=_finite)
+form(
+    "mul.rm.f32 {d}, {a}, {b}",
+    "f32 f32 f32",
+    lambda a, b: _directed(a.astype("f8") * b, True),
+    values=_finite,
+)
+form(
+    "mul.rp.f32 {d}, {a}, {b}",
+    "f32 f32 f32",
+    lambda a, b: _directed(a.astype("f8") * b, False),
+    values=_finite,
+)
 
 
 def _fused(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """Exact product and sum in rationals, rounded once."""
     from fractions import Fraction
 
-    exact = [Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z)) for x, y, z in zip(a, b, c, strict=True)]
+    exact = [
+        Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z)) for x, y, z in zip(a, b, c, strict=True)
+    ]
     if a.dtype == np.float64:
         return np.array([value.numerator / value.denominator for value in exact])
     return np.array([_round_to_float32(value) for value in exact], "float32")
@@ -408,11 +486,29 @@ form("lg2.approx.f32 {d}, {a}", "f32 f32", lambda a: np.log2(a.astype("f8")), ex
 form("sin.approx.f32 {d}, {a}", "f32 f32", lambda a: np.sin(a.astype("f8")), exact=False, values=_finite)
 form("cos.approx.f32 {d}, {a}", "f32 f32", lambda a: np.cos(a.astype("f8")), exact=False, values=_finite)
 form("tanh.approx.f32 {d}, {a}", "f32 f32", lambda a: np.tanh(a.astype("f8")), exact=False, values=_finite)
-form("rsqrt.approx.f32 {d}, {a}", "f32 f32", lambda a: 1 / np.sqrt(a.astype("f8")), exact=False, values=_positive)
+form(
+    "rsqrt.approx.f32 {d}, {a}",
+    "f32 f32",
+    lambda a: 1 / np.sqrt(a.astype("f8")),
+    exact=False,
+    values=_positive,
+)
 form("rcp.approx.ftz.f32 {d}, {a}", "f32 f32", lambda a: 1 / a.astype("f8"), exact=False, values=_positive)
 form("sqrt.approx.f32 {d}, {a}", "f32 f32", lambda a: np.sqrt(a.astype("f8")), exact=False, values=_positive)
-form("div.approx.f32 {d}, {a}, {b}", "f32 f32 f32", lambda a, b: a.astype("f8") / b, exact=False, values=_positive)
-form("div.full.f32 {d}, {a}, {b}", "f32 f32 f32", lambda a, b: a.astype("f8") / b, exact=False, values=_positive)
+form(
+    "div.approx.f32 {d}, {a}, {b}",
+    "f32 f32 f32",
+    lambda a, b: a.astype("f8") / b,
+    exact=False,
+    values=_positive,
+)
+form(
+    "div.full.f32 {d}, {a}, {b}",
+    "f32 f32 f32",
+    lambda a, b: a.astype("f8") / b,
+    exact=False,
+    values=_positive,
+)
 form("rcp.approx.ftz.f64 {d}, {a}", "f64 f64", lambda a: 1 / a, exact=False, values=_positive)
 form("rsqrt.approx.ftz.f64 {d}, {a}", "f64 f64", lambda a: 1 / np.sqrt(a), exact=False, values=_positive)
 
@@ -435,7 +531,11 @@ def test_instruction_does_what_it_means(machine: Machine, form: Form) -> None:
     if form.exact:
         expected = expected.astype(got.dtype)
         same = (got == expected) | ((got != got) & (expected != expected))
-        assert same.all(), [(*(s[i] for s in sources), got[i], expected[i]) for i in np.flatnonzero(~same)[:5]]
+        assert same.all(), [
+            (*(s[i] for s in sources), got[i], expected[i]) for i in np.flatnonzero(~same)[:5]
+        ]
     else:
         tolerance = 1e-6 if got.dtype == np.float32 else 1e-14
-        np.testing.assert_allclose(got.astype("f8"), expected.astype(got.dtype).astype("f8"), rtol=tolerance, atol=1e-38)
+        np.testing.assert_allclose(
+            got.astype("f8"), expected.astype(got.dtype).astype("f8"), rtol=tolerance, atol=1e-38
+        )

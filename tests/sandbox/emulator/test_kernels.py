@@ -224,7 +224,9 @@ def test_softmax(machine: Machine, rng: np.random.Generator, columns: int, threa
     run = machine.run("softmax", 5, threads, columns, x, Out(x.size))
     assert run.result.status == "ok", run.result
     wide = np.exp(x.astype("f8") - x.max(1, keepdims=True))
-    np.testing.assert_allclose(run.arrays["a2"].reshape(x.shape), wide / wide.sum(1, keepdims=True), rtol=1e-5)
+    np.testing.assert_allclose(
+        run.arrays["a2"].reshape(x.shape), wide / wide.sum(1, keepdims=True), rtol=1e-5
+    )
 
 
 def test_reduction_in_dynamic_shared_memory(machine: Machine, rng: np.random.Generator) -> None:
@@ -243,7 +245,9 @@ def test_transpose(machine: Machine, rng: np.random.Generator) -> None:
     x = rng.standard_normal((50, 50))
     run = machine.run("transpose", (4, 4), (16, 16), 50, x, Out(2500, "float64"))
     assert (run.arrays["a2"].reshape(50, 50) == x.T).all()
-    assert run.total("shared_load_wavefronts") == run.total("shared_load_ideal")  # 17 doubles a row: no conflicts
+    assert run.total("shared_load_wavefronts") == run.total(
+        "shared_load_ideal"
+    )  # 17 doubles a row: no conflicts
 
 
 def test_stencil(machine: Machine, rng: np.random.Generator) -> None:
@@ -273,7 +277,13 @@ def test_float_functions(machine: Machine, rng: np.random.Generator) -> None:
     expected = np.stack(
         [
             *(np.exp(v), np.log(wide), np.tanh(v), [math.erf(t) for t in v], wide ** np.float32(1.7)),
-            *(np.sin((x * np.float32(1e5)).astype("f8")), np.cos(v), np.log1p(wide), np.arctan(v), np.cbrt(v)),
+            *(
+                np.sin((x * np.float32(1e5)).astype("f8")),
+                np.cos(v),
+                np.log1p(wide),
+                np.arctan(v),
+                np.cbrt(v),
+            ),
             *(np.sqrt(wide), np.fmod(x, np.float32(0.3))),
         ],
         axis=1,
@@ -287,7 +297,17 @@ def test_double_functions(machine: Machine, rng: np.random.Generator) -> None:
     assert run.result.status == "ok", run.result
     a = np.abs(v) + 0.1
     expected = np.stack(
-        [np.exp(v), np.log(a), np.tanh(v), [math.erf(t) for t in v], a**1.7, np.sin(v * 1e5), np.sqrt(a), v / a], axis=1
+        [
+            np.exp(v),
+            np.log(a),
+            np.tanh(v),
+            [math.erf(t) for t in v],
+            a**1.7,
+            np.sin(v * 1e5),
+            np.sqrt(a),
+            v / a,
+        ],
+        axis=1,
     )
     np.testing.assert_allclose(run.arrays["a2"].reshape(150, 8), expected, rtol=1e-14, atol=1e-15)
 
@@ -359,7 +379,9 @@ def test_barrier_reductions(machine: Machine, rng: np.random.Generator) -> None:
     x = rng.integers(-4, 100, 80).astype("i4")
     run = machine.run("counting", 1, 80, x, Out(80, "int32"))
     assert run.result.status == "ok", run.result
-    assert set(run.arrays["a1"].tolist()) == {int((x > 0).sum()) * 4 + 2 * int((x > 99).any()) + int((x > -5).all())}
+    assert set(run.arrays["a1"].tolist()) == {
+        int((x > 0).sum()) * 4 + 2 * int((x > 99).any()) + int((x > -5).all())
+    }
 
 
 def test_lanes_of_one_warp_take_a_lock(machine: Machine) -> None:
@@ -369,7 +391,9 @@ def test_lanes_of_one_warp_take_a_lock(machine: Machine) -> None:
 
 def test_all_grid_and_block_dimensions(machine: Machine) -> None:
     run = machine.run("three_dimensions", (2, 3), (4, 3), Out(6 * 12, "int32"))
-    expected = [x + 10 * y + 1000 * by for by in range(3) for _ in range(2) for y in range(3) for x in range(4)]
+    expected = [
+        x + 10 * y + 1000 * by for by in range(3) for _ in range(2) for y in range(3) for x in range(4)
+    ]
     assert run.arrays["a0"].tolist() == expected
 
 
