@@ -134,6 +134,15 @@ def rounded(values: Array, bits: int) -> Array:
         return np.asarray(np.ldexp(np.rint(mantissa * 2.0**bits), exponent - bits))
 
 
+def far_neighbour(values: Array, bits: int) -> Array:
+    """Of the two neighbours with `bits` bits of significand, the one further away; the value itself where exact."""
+    mantissa, exponent = np.frexp(values)
+    with np.errstate(invalid="ignore"):
+        scaled = mantissa * 2.0**bits
+        below, above = np.floor(scaled), np.ceil(scaled)
+        return np.asarray(np.ldexp(np.where(scaled - below > above - scaled, below, above), exponent - bits))
+
+
 def _class(values: Array) -> Array:
     """0 finite, 1 NaN, 2 +Inf, 3 -Inf."""
     kinds = np.isnan(values) * 1 + np.isposinf(values) * 2 + np.isneginf(values) * 3

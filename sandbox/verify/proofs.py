@@ -1,8 +1,9 @@
 """Proofs that a task's tolerances can tell right from wrong: cheap fakes must fail on at least one draw.
 
 Four fakes are tried in place of a candidate: all zeros; one constant (the mean of the first draw's output, the
-same on every draw); a copy of each input that has the output's size and type; and the truth rounded to the next
-lower precision, which stands for the same computation done there. What is exempt, and why:
+same on every draw); a copy of each input that has the output's size and type; and the truth with one unlucky
+rounding to the next lower precision, which stands for the many roundings of the same computation done there. What
+is exempt, and why:
 
 - copies, where the reference itself returns that input bit for bit on every draw: copying is then the task
   (but a reference that leaves every array as it was does nothing, and is degenerate);
@@ -20,7 +21,7 @@ import numpy as np
 from sandbox.tasks.base import Array
 from sandbox.types import Check
 from sandbox.verify.compare import DrawTruth
-from sandbox.verify.norms import LOWER_BITS, rounded
+from sandbox.verify.norms import LOWER_BITS, far_neighbour
 
 Outputs = dict[str, Array]
 Fake = Callable[[DrawTruth], Outputs | None]  # None: does not apply to this draw
@@ -134,7 +135,7 @@ def _lower(truths: Sequence[DrawTruth], tolerance_given: bool) -> list[Check]:
         return [
             Check(name=name, passed=True, detail="not asked: the outputs are exact in lower precision too")
         ]
-    words = "the truth rounded to the next lower precision (standing for the same computation there)"
+    words = "the truth with one rounding to the next lower precision (standing for the computation done there)"
     return [_must_fail(truths, name, words, _in_lower)]
 
 
@@ -142,7 +143,7 @@ def _in_lower(truth: DrawTruth) -> Outputs:
     outputs = _right(truth)
     for name, rule in truth.yardsticks.items():
         with np.errstate(over="ignore"):
-            outputs[name] = rounded(rule.truth, LOWER_BITS[rule.native.dtype.name]).astype(rule.native.dtype)
+            outputs[name] = far_neighbour(rule.truth, LOWER_BITS[rule.native.dtype.name]).astype(rule.native.dtype)
     return outputs
 
 

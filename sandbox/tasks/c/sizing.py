@@ -121,6 +121,8 @@ class Sizing:
 
     def _is_window(self, name: str, extent: Polynomial) -> bool:
         """Whether `name` widens or narrows another size, as in n + k - 1 and n - k + 1: then it is the small one."""
+        if self._shrinks(name, extent):
+            return True
         whole = _maximal(extent)
         own = [term for term in whole if term[0] == ((name, 1),)]
         others = [
@@ -128,11 +130,17 @@ class Sizing:
         ]
         if not own or not others:
             return False
-        if own[0][1] < 0:
-            return True
         order = self._inferred.sizes
         rivals = [m[0][0] for m, factor in others if factor > 0 and m[0][0] in order]
         return bool(rivals) and all(order.index(name) > order.index(rival) for rival in rivals)
+
+    def _shrinks(self, name: str, extent: Polynomial) -> bool:
+        """Whether the extent gets smaller when `name` grows."""
+        usual = {**self._fixed, **dict.fromkeys(self._inferred.sizes, 64)}
+        try:
+            return extent.evaluate({**usual, name: 5}) < extent.evaluate({**usual, name: 4})
+        except expressions.ExpressionError:
+            return False
 
     # ---- values
 

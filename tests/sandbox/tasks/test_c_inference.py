@@ -1,0 +1,227 @@
+"""What is inferred from real C: extents, shapes, who is read and written, which integers are sizes."""
+
+from __future__ import annotations
+
+import pytest
+from c_cases import SEED, load
+
+from sandbox.cancellation import Cancellation
+from sandbox.tasks import expressions
+from sandbox.tasks.base import ArrayInput, Inputs
+
+STENCIL = """
+    void stencil(int n, int m, const float *x, float *y) {
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j + 1 < m; ++j)
+                y[i * m + j] = x[(i - 1) * m + j] + x[(i + 1) * m + j] + x[i * m + j - 1] + x[i * m + j + 1];
+    }
+"""
+MATMUL = """
+    void matmul(int n, int m, int k, double a[n][k], double b[k][m], double c[n][m]) {
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < m; j++) {
+                double s = 0;
+                for (int p = 0; p < k; p++) s += a[i][p] * b[p][j];
+                c[i][j] = s;
+            }
+    }
+"""
+SPMV = """
+    void spmv(int n, const int *row, const int *column, const float *value, const float *x, float *y) {
+        for (int i = 0; i < n; i++) {
+            float s = 0;
+            for (int k = row[i]; k < row[i + 1]; k++) s += value[k] * x[column[k]];
+            y[i] = s;
+        }
+    }
+"""
+CONV = """
+    void conv(int h, int w, int kh, int kw, const float *in, const float *ker, float *out) {
+        int oh = h - kh + 1, ow = w - kw + 1;
+        for (int i = 0; i < oh; i++)
+            for (int j = 0; j < ow; j++) {
+                float s = 0;
+                for (int a = 0; a < kh; a++)
+                    for (int b = 0; b < kw; b++) s += in[(i + a) * w + j + b] * ker[a * kw + b];
+                out[i * ow + j] = s;
+            }
+    }
+"""
+HELPER = """
+    #include <string.h>
+    static void axpy(int n, float a, const float *x, float *y) { for (int i = 0; i < n; i++) y[i] += a * x[i]; }
+    void gemv(int n, int m, const float *A, const float *x, float *y) {
+        memset(y, 0, n * sizeof(float));
+        for (int j = 0; j < m; j++) axpy(n, x[j], A + j * n, y);
+    }
+"""
+CLAMPED = """
+    void blur(int n, int m, const float *x, float *y) {
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < m; j++) {
+                int left = j > 0 ? j - 1 : 0, right = j < m - 1 ? j + 1 : m - 1, up = (i + n - 1) % n;
+                y[i * m + j] = x[up * m + left] + x[i * m + right];
+            }
+    }
+"""
+TILED = """
+    void tiled(int n, float *a, const float *b) {
+        for (int t = 0; t < n; t += 16)
+            for (int i = t; i < (t + 16 < n ? t + 16 : n); i++) a[i * n + i] = b[i];
+    }
+"""
+BACKWARDS = """
+    #include <stddef.h>
+    void backwards(size_t n, const float *x, float *y) { for (size_t i = n; i-- > 0;) y[n - 1 - i] = x[i]; }
+"""
+WALKED = "void twice(int n, const float *x, float *y) { const float *end = x + n; while (x < end) *y++ = 2 * *x++; }"
+PAIRS = "void pairs(int n, const float *x, float *y) { for (int i = 0; i < n / 2; i++) y[i] = x[2 * i] + x[2 * i + 1]; }"
+TRIANGLE = """
+    void packed(int n, const double *ap, const double *x, double *y) {
+        for (int i = 0; i < n; i++) {
+            double s = 0;
+            for (int j = 0; j <= i; j++) s += ap[i * (i + 1) / 2 + j] * x[j];
+            y[i] = s;
+        }
+    }
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "extents"),
+    [
+        (STENCIL, {"x": "n * m", "y": "n * m"}),
+        (MATMUL, {"a": "n * k", "b": "k * m", "c": "n * m"}),
+        (SPMV, {"row": "n + 1", "column": "8 * n", "value": "8 * n", "x": "n", "y": "n"}),
+        (CONV, {"in": "h * w", "ker": "kh * kw", "out": "(h - kh + 1) * (w - kw + 1)"}),
+        (HELPER, {"A": "n * m", "x": "m", "y": "n"}),
+        (CLAMPED, {"x": "n * m", "y": "n * m"}),
+        (TILED, {"a": "n * n", "b": "n"}),
+        (BACKWARDS, {"x": "n", "y": "n"}),
+        (WALKED, {"x": "n", "y": "n"}),
+        (PAIRS, {"x": "n / 2 * 2", "y": "n / 2"}),
+        (TRIANGLE, {"ap": "n * (n + 1) / 2", "x": "n", "y": "n"}),
+    ],
+)
+def test_extents(source: str, extents: dict[str, str]) -> None:
+    task = load(source)
+    found = {p.name: p.extent for p in task.spec.parameters if p.kind == "array"}
+    assert found.keys() == extents.keys()
+    for n in (5, 8, 21):
+        sizes = {"n": n, "m": n + 3, "k": n + 7, "h": n, "w": n + 2, "kh": 3, "kw": 2}
+        for name, text in extents.items():
+            assert expressions.evaluate(found[name] or "", sizes) == expressions.evaluate(text, sizes), name
+
+
+def test_shapes_come_from_strides() -> None:
+    shapes = {p.name: p.shape for p in load(MATMUL).spec.parameters if p.kind == "array"}
+    assert shapes == {"a": ["n", "k"], "b": ["k", "m"], "c": ["n", "m"]}
+
+
+def test_access_is_what_running_shows() -> None:
+    def access(source: str) -> dict[str, str]:
+        return {p.name: p.access for p in load(source).spec.parameters if p.kind == "array"}
+
+    assert access(STENCIL) == {"x": "read", "y": "read_write"}  # the rim keeps what it had
+    assert access(HELPER) == {"A": "read", "x": "read", "y": "write"}  # set to zero before it is added to
+    assert access(TILED) == {"a": "read_write", "b": "read"}
+
+
+def test_indices_stay_inside_and_row_starts_ascend() -> None:
+    draw = load(SPMV).draws(SEED)[0]
+    n = draw.sizes["n"]
+    assert draw.arrays["column"].min() >= 0
+    assert draw.arrays["column"].max() < n
+    rows = draw.arrays["row"]
+    assert rows[0] == 0
+    assert rows[-1] == len(draw.arrays["column"])
+    assert (rows[1:] >= rows[:-1]).all()
+
+
+def test_a_scatter_names_each_place_once() -> None:
+    task = load("void put(int n, const int *to, const float *x, float *y) { for (int i = 0; i < n; i++) y[to[i]] = x[i]; }")
+    for draw in task.draws(SEED):
+        assert len(set(draw.arrays["to"].tolist())) == len(draw.arrays["to"])
+
+
+def test_indices_that_the_program_checks_sometimes_lie_outside() -> None:
+    task = load(
+        """
+        void count(int n, int bins, const int *x, int *h) {
+            for (int b = 0; b < bins; b++) h[b] = 0;
+            for (int i = 0; i < n; i++) if (x[i] >= 0 && x[i] < bins) h[x[i]]++;
+        }
+        """
+    )
+    draw = task.draws(SEED)[0]
+    assert draw.arrays["x"].min() < 0
+    assert draw.arrays["x"].max() >= draw.sizes["bins"]
+
+
+def test_roles_of_integers() -> None:
+    task = load(
+        """
+        void step(int n, int steps, int shift, float *u) {
+            for (int t = 0; t < steps; t++)
+                for (int i = 0; i < n; i++) u[i] = u[i] * 0.5f + (float)shift;
+        }
+        """
+    )
+    assert {p.name: p.role for p in task.spec.parameters} == {
+        "n": "size", "steps": "size", "shift": "value", "u": "data"
+    }  # fmt: skip
+    assert task.spec.sizes["n"] > 10_000
+    assert task.spec.sizes["steps"] < 10
+
+
+def test_windows_are_small_and_never_larger_than_what_they_slide_over() -> None:
+    task = load(CONV)
+    assert task.spec.sizes["kh"] < 10 < task.spec.sizes["h"]
+    for draw in task.draws(SEED):
+        assert draw.extents["out"] == max(
+            (draw.sizes["h"] - draw.sizes["kh"] + 1) * (draw.sizes["w"] - draw.sizes["kw"] + 1), 0
+        )
+
+
+def test_prototype_speaks_cuda() -> None:
+    task = load(
+        """
+        #include <stdint.h>
+        #include <stddef.h>
+        typedef float real;
+        int64_t total(size_t n, const uint8_t *restrict x, real scale, real *y) {
+            int64_t t = 0;
+            for (size_t i = 0; i < n; i++) { t += x[i]; y[i] = scale * x[i]; }
+            return t;
+        }
+        """
+    )
+    assert task.spec.prototype == (
+        'extern "C" void launch(size_t n, const unsigned char *x, float scale, float *y, long *result)'
+    )
+    assert task.spec.parameters[-1].role == "result"
+
+
+def test_the_inputs_block_corrects() -> None:
+    inputs = Inputs(
+        sizes={"n": 1000}, scalars={"a": 3.0}, arrays={"x": ArrayInput(extent="n + 5", low=2.0, high=3.0)}
+    )
+    task = load("void f(int n, float a, float *x) { for (int i = 0; i < n; i++) x[i] = a / x[i]; }", inputs=inputs)
+    first = task.draws(SEED)[0]
+    assert first.sizes == {"n": 1000}
+    assert first.extents == {"x": 1005}
+    assert first.scalars["a"] == 3.0
+    assert 2.0 <= first.arrays["x"].min() <= first.arrays["x"].max() <= 3.0
+
+
+def test_draws_hang_on_the_seed_and_cover_the_ground() -> None:
+    task = load(STENCIL)
+    draws, again, others = task.draws(SEED), task.draws(SEED), task.draws(SEED[::-1])
+    assert [d.arrays["x"].tobytes() for d in draws] == [d.arrays["x"].tobytes() for d in again]
+    assert [d.arrays["x"].tobytes() for d in draws] != [d.arrays["x"].tobytes() for d in others]
+    assert [d.representative for d in draws].count(True) == 1
+    assert draws[0].representative
+    assert len({d.distribution for d in draws}) >= 5
+    assert len({tuple(d.sizes.values()) for d in draws}) >= 5
+    assert any(0 in d.sizes.values() for d in draws)
+    assert len(task.expected(draws, Cancellation())) == len(draws) >= 5
