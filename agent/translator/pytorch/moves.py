@@ -27,10 +27,10 @@ def propose(plan: Plan, fused: Plan | None, schedule: Schedule, evaluation: Eval
     if evaluation.metrics is None:
         return
     measured = {k.name: k for k in evaluation.metrics.kernels}
-    yield from _fuse(plan, fused, schedule, measured)
     yield from _tile(plan, schedule, measured)
     yield from _split_rows(plan, schedule, measured)
     yield from _share_rows(plan, schedule, measured)
+    yield from _fuse(plan, fused, schedule, measured)
     yield from _cache_rows(plan, schedule, measured)
     yield from _vectorise(plan, schedule, measured)
     yield from _resize(plan, schedule, measured)

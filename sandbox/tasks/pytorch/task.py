@@ -25,7 +25,7 @@ from sandbox.tasks.pytorch.values import draw, parameter
 
 #: What one run of the module may cost in the emulator. A draw is replayed twice, and there are five.
 MAX_ELEMENTS = 1 << 20
-MAX_FLOP = 1 << 25
+MAX_FLOP = 1 << 24
 
 _C_TYPES = {"float32": "float", "float64": "double", "int32": "int", "int64": "long long", "uint8": "bool"}
 _DISTRIBUTIONS: tuple[Distribution, ...] = ("normal", "uniform", "heavy_tail", "large_offset", "cancellation")
