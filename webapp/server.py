@@ -21,7 +21,6 @@ django.setup()
 
 import redis  # noqa: E402
 from celery.worker import WorkController  # noqa: E402
-from celery.worker import state as celery_state  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.db import DatabaseError, connection, connections  # noqa: E402
@@ -29,7 +28,7 @@ from django.db import DatabaseError, connection, connections  # noqa: E402
 from webapp.accounts.services import owner_ensure, sign_in_link_create  # noqa: E402
 from webapp.asgi import application  # noqa: E402
 from webapp.celery import app as celery_app  # noqa: E402
-from webapp.live.worker import stopping  # noqa: E402
+from webapp.live.worker import busy, stopping  # noqa: E402
 from webapp.runs import services  # noqa: E402
 from webapp.runs.tasks import upkeep_start  # noqa: E402
 
@@ -72,10 +71,8 @@ def prepare(say: Say) -> None:
 
 def run(listener: socket.socket, *, address: str, say: Say, began: float) -> int:
     """Serves until told to stop. The exit code."""
-    worker = InProcessWorker() if settings.WORKER_IN_PROCESS else None
-    if worker is not None:
-        worker.start()
-    services.agent_runs_requeue()
+    if settings.WORKER_IN_PROCESS:
+        start_worker()
     token = sign_in_link_create(user=owner_ensure())
     connections.close_all()
     server = Server(
@@ -94,7 +91,7 @@ def run(listener: socket.socket, *, address: str, say: Say, began: float) -> int
     print(f"Sign in with this link, once, within an hour: {address}/enter/{token}", flush=True)
     asyncio.run(server.serve(sockets=[listener]))
     stopping.set()
-    if worker is not None and not worker.stop():
+    if not busy.wait_idle(services.STOP_SECONDS + 2):
         # A thread that does not come to its end would keep the process; its run is marked already.
         sys.stdout.flush()
         os._exit(0)
@@ -127,29 +124,19 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-class InProcessWorker:
+def start_worker() -> None:
     """A Celery worker in threads of this process, on a queue in this process."""
-
-    def __init__(self) -> None:
-        self._worker: Any = WorkController(
-            app=celery_app,
-            pool_cls="threads",
-            concurrency=settings.WORKER_CONCURRENCY,
-            without_heartbeat=True,
-            without_mingle=True,
-            without_gossip=True,
-        )
-        self._thread = threading.Thread(target=self._worker.start, name="worker", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-        upkeep_start()
-
-    def stop(self) -> bool:
-        """False when something did not come to its end in time."""
-        celery_state.should_stop = 0
-        self._thread.join(services.STOP_SECONDS + 2)
-        return not self._thread.is_alive()
+    worker: Any = WorkController(
+        app=celery_app,
+        pool_cls="threads",
+        concurrency=settings.WORKER_CONCURRENCY,
+        without_heartbeat=True,
+        without_mingle=True,
+        without_gossip=True,
+    )
+    # It holds nothing that is not in the database, so it need not be stopped: it ends with the process.
+    threading.Thread(target=worker.start, name="worker", daemon=True).start()
+    upkeep_start()
 
 
 def _end_now(sig: int, frame: FrameType | None) -> None:

@@ -21,6 +21,7 @@ from websockets.sync.client import ClientConnection, connect
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 30.0
+SCRIPTED = "tests.webapp.scripted_app"
 
 
 class Process:
@@ -59,8 +60,11 @@ class Process:
 class Stack:
     """A server, with a worker beside it where a broker is configured."""
 
-    def __init__(self, home: Path, settings: dict[str, str]) -> None:
+    def __init__(
+        self, home: Path, settings: dict[str, str], module: str = "tests.webapp.scripted_app"
+    ) -> None:
         self.home = home
+        self.module = module
         self.environment = {**os.environ, **settings, "KERNELWRIGHT_HOME": str(home), "PYTHONUNBUFFERED": "1"}
         self.needs_worker = "KERNELWRIGHT_BROKER_URL" in settings
         self.server: Process
@@ -72,7 +76,7 @@ class Stack:
         """Starts what there is to start; a browser that has followed the link."""
         if self.needs_worker:
             self.start_worker()
-        arguments = [sys.executable, "-m", "tests.webapp.scripted_app", "--port", "0"]
+        arguments = [sys.executable, "-m", self.module, "--port", "0"]
         self.server = Process(arguments, self.environment, self.home / "server.log")
         link = self.server.wait_for("/enter/").rpartition(" ")[2]
         self.address = link.partition("/enter/")[0]
@@ -118,9 +122,13 @@ class Browser:
         data = json.dumps(body or {}).encode()
         return self._call(urllib.request.Request(f"{self.address}/api/v1/{path}", data, headers))
 
-    def translate(self, script: str) -> str:
-        """The new run's id."""
-        return str(self.post("runs", {"source": f"// script: {script}\nvoid f(int n);\n"})["id"])
+    def script(self, script: str) -> str:
+        """A new run of the scripted translator; its id."""
+        return self.translate(source=f"// script: {script}\nvoid f(int n);\n")
+
+    def translate(self, **request: Any) -> str:
+        """A new run; its id."""
+        return str(self.post("runs", request)["id"])
 
     def wait_until(
         self, run_id: str, condition: Callable[[dict[str, Any]], bool], seconds: float = 10

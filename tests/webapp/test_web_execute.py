@@ -126,6 +126,11 @@ def test_waiting_runs_are_sent_again(make_run: MakeRun, sent: list[object]) -> N
     assert sent == waiting
 
 
+def test_a_stopping_process_takes_no_new_runs(make_run: MakeRun) -> None:
+    stopping.set()
+    assert make_run(done=True).state == "queued"
+
+
 def test_who_is_alive() -> None:
     assert worker_is_alive(worker_name(), None)
     assert not worker_is_alive(worker_name() + "0", timezone.now())

@@ -69,7 +69,7 @@ def numbers(frames: list[dict[str, Any]]) -> list[int]:
 
 
 def test_a_run_streams_to_its_end_and_can_be_read_again(browser: Browser) -> None:
-    run_id = browser.translate("turns")
+    run_id = browser.script("turns")
     live = browser.events(run_id)
     assert numbers(live) == list(range(1, len(live) + 1))
     assert browser.events(run_id, after_seq=5) == live[5:]
@@ -80,14 +80,14 @@ def test_a_run_streams_to_its_end_and_can_be_read_again(browser: Browser) -> Non
 
 
 def test_a_burst_arrives_complete_and_in_order(browser: Browser) -> None:
-    frames = browser.events(browser.translate("burst"))
+    frames = browser.events(browser.script("burst"))
     assert numbers(frames) == list(range(1, scripted.BURST + 4))
     texts = [frame["event"]["text"] for frame in frames if frame["event"]["type"] == "reflected"]
     assert texts == [str(number) for number in range(scripted.BURST)]
 
 
 def test_cancel_stops_a_run_in_another_thread_or_process(browser: Browser) -> None:
-    run_id = browser.translate("wait")
+    run_id = browser.script("wait")
     browser.wait_until(run_id, lambda it: it["state"] == "running" and it["last_seq"] > 0)
     asked = time.monotonic()
     assert browser.post(f"runs/{run_id}/cancel")["state"] in ("cancelling", "cancelled")
@@ -96,7 +96,7 @@ def test_cancel_stops_a_run_in_another_thread_or_process(browser: Browser) -> No
 
 
 def test_a_run_whose_worker_dies_is_interrupted_and_nothing_is_lost(stack: Stack) -> None:
-    run_id = stack.browser.translate("wait")
+    run_id = stack.browser.script("wait")
     stack.browser.wait_until(run_id, lambda it: it["state"] == "running" and it["last_seq"] > 0)
     if stack.worker is not None:
         stack.worker.end(signal.SIGKILL)
@@ -113,7 +113,7 @@ def test_a_run_whose_worker_dies_is_interrupted_and_nothing_is_lost(stack: Stack
 
 
 def test_one_signal_stops_it_all_in_a_few_seconds_and_marks_the_run(stack: Stack) -> None:
-    runs = {script: stack.browser.translate(script) for script in ("wait", "deaf")}
+    runs = {script: stack.browser.script(script) for script in ("wait", "deaf")}
     for run_id in runs.values():
         stack.browser.wait_until(run_id, lambda it: it["state"] == "running" and it["last_seq"] > 0)
     asked = time.monotonic()
@@ -132,7 +132,7 @@ def test_one_signal_stops_it_all_in_a_few_seconds_and_marks_the_run(stack: Stack
 
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     stack = Stack(tmp_path, {})
-    stack.start().translate("deaf")
+    stack.start().script("deaf")
     stack.server.child.send_signal(signal.SIGINT)
     stack.server.wait_for("stopping")
     asked = time.monotonic()

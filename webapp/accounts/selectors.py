@@ -33,7 +33,7 @@ def options() -> Options:
         policies=[PolicyOption(name="builtin", title="Built-in translator", available=True, reason="")],
         targets=sorted(TARGETS),
         default_target=settings.RUN_TARGET,
-        backends=["auto", "emulator", "gpu"],
+        backends=["auto", "emulator"],
         turns_default=settings.TURNS_DEFAULT,
         turns_max=settings.TURNS_MAX,
         source_bytes_max=settings.SOURCE_BYTES_MAX,

@@ -18,6 +18,7 @@ Source = Callable[[], Iterator[Event]]
 COALESCE_SECONDS = 0.08
 LOG_CHUNK_CHARACTERS = 16_000
 BATCH = 100
+CLOSE_SECONDS = 1.0
 _BACKLOG = 1000  # events a slow database may lag behind before the iterator has to wait
 
 
@@ -34,7 +35,8 @@ def feed(source: Source, *, tick: float) -> Generator[list[Event], None, None]:
     """
     arrived: queue.Queue[Event | _End] = queue.Queue(_BACKLOG)
     stopped = threading.Event()
-    threading.Thread(target=_pump, args=(source, arrived, stopped), name="run", daemon=True).start()
+    pump = threading.Thread(target=_pump, args=(source, arrived, stopped), name="run", daemon=True)
+    pump.start()
     joiner = _LogJoiner()
     try:
         while True:
@@ -54,6 +56,8 @@ def feed(source: Source, *, tick: float) -> Generator[list[Event], None, None]:
                 return
     finally:
         stopped.set()
+        # The iterator cleans up after itself (processes, folders); that is part of its end.
+        pump.join(CLOSE_SECONDS)
 
 
 def _taken(arrived: queue.Queue[Event | _End], patience: float) -> Iterator[Event | _End]:

@@ -14,6 +14,31 @@ from django.utils import timezone
 #: Set once this process should stop: runs in flight end as interrupted.
 stopping = threading.Event()
 
+
+class Busy:
+    """How many runs this process works on; somebody may wait until there are none."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._changed = threading.Condition()
+
+    def __enter__(self) -> None:
+        with self._changed:
+            self._count += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._count -= 1
+            self._changed.notify_all()
+
+    def wait_idle(self, seconds: float) -> bool:
+        """False when there are still some after this time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._count == 0, seconds)
+
+
+busy = Busy()
+
 HEARTBEAT_SECONDS = 5.0
 #: A worker on another machine is given up after this much silence.
 SILENCE_MAX = timedelta(seconds=60)

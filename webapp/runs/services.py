@@ -26,7 +26,7 @@ from webapp.common.errors import ProblemError
 from webapp.live import publish
 from webapp.live.feed import feed
 from webapp.live.resources import RunCreate
-from webapp.live.worker import HEARTBEAT_SECONDS, stopping, worker_is_alive, worker_name
+from webapp.live.worker import HEARTBEAT_SECONDS, busy, stopping, worker_is_alive, worker_name
 from webapp.runs import queue, selectors
 from webapp.runs.models import AgentRun, IdempotencyKey, RunEvent
 
@@ -236,12 +236,14 @@ def agent_run_claim(*, run_id: UUID) -> AgentRun | None:
 
 def agent_run_execute(*, run_id: UUID, translate: Translate) -> None:
     """Works on a run until it has ended, one way or another. Never raises for what the run does."""
+    if stopping.is_set():
+        return  # it stays queued, and is sent again when a worker starts
     run = agent_run_claim(run_id=run_id)
     if run is None:
         return
     cancel = Cancellation()
     try:
-        with closing(feed(lambda: translate(run, cancel), tick=TICK_SECONDS)) as batches:
+        with busy, closing(feed(lambda: translate(run, cancel), tick=TICK_SECONDS)) as batches:
             _follow(run, cancel, batches)
     except RunHasEnded:
         logger.warning("run %s was ended from outside while this process worked on it", run.pk)

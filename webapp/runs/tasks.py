@@ -50,7 +50,7 @@ def translate_run(run: AgentRun, cancel: Cancellation) -> Iterator[Event]:
 
 @worker_ready.connect
 def upkeep_start(**_: Any) -> None:
-    """From now on this worker looks for runs whose worker is gone."""
+    """Sends again what an earlier queue may have lost, and from now on looks for runs whose worker is gone."""
     threading.Thread(target=_upkeep, name="upkeep", daemon=True).start()
 
 
@@ -61,6 +61,7 @@ def runs_interrupt(**_: Any) -> None:
 
 
 def _upkeep() -> None:
+    services.agent_runs_requeue()
     while True:
         services.agent_runs_reconcile()
         close_old_connections()
