@@ -50,7 +50,7 @@ def translate_run(run: AgentRun, cancel: Cancellation) -> Iterator[Event]:
 
 @worker_ready.connect
 def upkeep_start(**_: Any) -> None:
-    """Sends again what an earlier queue may have lost, and from now on looks for runs whose worker is gone."""
+    """Sends again what an earlier queue may have lost; from now on looks for runs whose worker is gone."""
     threading.Thread(target=_upkeep, name="upkeep", daemon=True).start()
 
 
