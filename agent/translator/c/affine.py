@@ -41,7 +41,7 @@ class Facts:
     nonnegative: list[Polynomial]
 
     def at_least(self, symbol: str) -> int:
-        return self.lower.get(symbol, 0 if symbol.startswith(("#", "?")) else 1)
+        return self.lower.get(symbol, 0 if symbol.startswith(("#", "?", "@")) else 1)
 
     def is_nonnegative(self, value: Polynomial, depth: int = 2) -> bool:
         """A proof, not a guess: False means only that none was found."""
@@ -157,11 +157,9 @@ class Reader:
             right = Polynomial.constant(1 << shift)
         if right == ZERO or any(s.startswith(("#", "?")) for s in right.symbols):
             return self._opaque(expr)
-        quotient, remainder = _parts(left, right)
+        quotient, remainder = parts_of(left, right)
         keys = [s for s in remainder.symbols if s.startswith("#")]
         if not keys and not any(s.startswith("?") for s in left.symbols):
-            if not remainder.symbols and quotient.symbols and 0 <= (remainder.as_constant or 0):
-                pass
             if remainder != ZERO and not _constant_below(remainder, right):
                 return self._invariant_division(expr, left, right)
             return remainder if expr.op == "%" else quotient
@@ -226,8 +224,13 @@ def counter_of(loop: For, key: str, reader: Reader) -> tuple[Polynomial, list[Co
     last = lasts[0] if lasts else None
     if any(s.startswith("?") for s in lo.symbols):
         return reader.unknown(loop.var.name), []
-    if step is None or loop.down or abs(step) != 1:
-        counter = Counter(key, last, abs(step) if step is not None else 1, tuple(lasts[1:]))
+    if step is None:
+        stride = reader.read(loop.step)
+        if any(s.startswith(("#", "?")) for s in stride.symbols) or loop.relation == "!=":
+            return reader.unknown(loop.var.name), []
+        return lo + stride * Polynomial.symbol(key), [Counter(key, None)]
+    if loop.down or abs(step) != 1:
+        counter = Counter(key, last, abs(step), tuple(lasts[1:]))
         symbol = Polynomial.symbol(key)
         return (lo - symbol if loop.down else lo + symbol), [counter]
     value, counters = reader.expand(key, last)
@@ -238,11 +241,11 @@ def counter_of(loop: For, key: str, reader: Reader) -> tuple[Polynomial, list[Co
 
 def divide(value: Polynomial, divisor: Polynomial) -> Polynomial | None:
     """Exact division; None where it does not come out even."""
-    quotient, remainder = _parts(value, divisor)
+    quotient, remainder = parts_of(value, divisor)
     return quotient if remainder == ZERO else None
 
 
-def _parts(value: Polynomial, divisor: Polynomial) -> tuple[Polynomial, Polynomial]:
+def parts_of(value: Polynomial, divisor: Polynomial) -> tuple[Polynomial, Polynomial]:
     """Terms that a one-term divisor divides, divided; and the rest."""
     if len(divisor.terms) != 1:
         return (ONE, ZERO) if value == divisor else (ZERO, value)

@@ -11,12 +11,10 @@ from agent.translator.c.library import CONSTANTS
 from agent.translator.c.problems import unsupported
 from agent.translator.c.scope import Array, ConstantName, Place, PointerVar, Symbol, Table, is_const
 from agent.translator.c.syntax import (
-    AddressOf,
     ArrayDecl,
     Assign,
     Binary,
     Call,
-    CallStmt,
     Cast,
     Decl,
     Expr,
@@ -110,7 +108,7 @@ class Declarations(Expressions):
         known = constant(value)
         if known is not None:
             return str(known)
-        return c_generator.CGenerator().visit(init)
+        return str(c_generator.CGenerator().visit(init))
 
     # Locals
     def declaration(self, node: Any) -> None:
@@ -325,10 +323,10 @@ class Declarations(Expressions):
         if found is None:
             return 0
         left, right, length = found
-        symbols = [self.find(c_ast.ID(name)) for name in (left, right)]
-        if not all(isinstance(s, Array) for s in symbols):
+        first, second = self.find(c_ast.ID(left)), self.find(c_ast.ID(right))
+        if not isinstance(first, Array) or not isinstance(second, Array):
             return 0
-        self.pointer_swap(*(s.name for s in symbols if isinstance(s, Array)), line_of(nodes[position]))
+        self.pointer_swap(first.name, second.name, line_of(nodes[position]))
         return length
 
     def pointer_swap(self, left: str, right: str, line: int) -> None:
@@ -470,5 +468,3 @@ def _names(node: Any) -> tuple[str, str] | None:
         return node.lvalue.name, node.rvalue.name
     return None
 
-
-__all__ = ["AddressOf", "CallStmt", "Declarations"]

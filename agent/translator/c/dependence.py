@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import gcd
 
-from agent.translator.c.affine import Counter, Facts, Reader, Split, counter_of, extreme
+from agent.translator.c.affine import Counter, Facts, Reader, Split, counter_of, extreme, parts_of
 from agent.translator.c.dataflow import arrays_declared, arrays_written, flow
 from agent.translator.c.syntax import (
     Assign,
+    Binary,
     Body,
     Expr,
     For,
@@ -43,8 +44,8 @@ class Access:
     counters: tuple[Counter, ...]
     keys: tuple[str, ...]  # the loops' own keys
     statement: Stmt
-    guarded: bool = False
     line: int = 0
+    nonzero: tuple[Polynomial, ...] = ()  # conditions around it say that these are not zero
 
 
 @dataclass
@@ -55,23 +56,36 @@ class Accesses:
     facts: list[Polynomial]
     loops: dict[str, For]  # by key, in order of appearance
     parts: dict[str, tuple[str, ...]] = field(default_factory=dict)  # counters that a loop's key was split into
+    around: list[Counter] = field(default_factory=list)  # of loops outside the nest
 
 
-def collect(nest: Body, dims: Mapping[str, tuple[Expr | None, ...]]) -> Accesses:
-    """Every access to arrays that are not declared inside the nest. `dims`: extents of arrays, where known."""
+def collect(
+    nest: Body, dims: Mapping[str, tuple[Expr | None, ...]], around: tuple[For, ...] = ()
+) -> Accesses:
+    """Every access to arrays that are not declared inside the nest.
+
+    `dims`: extents of arrays, where known. `around`: loops outside the nest, whose variables are the same for
+    all of its iterations but have known ranges.
+    """
     splits: dict[str, Polynomial] = {}
     for _ in range(8):
         try:
-            return _Collector(nest, dims, splits).run()
+            return _Collector(nest, dims, splits, around).run()
         except Split as split:
             splits[split.key] = split.divisor
-    return _Collector(nest, dims, {}, split=False).run()
+    return _Collector(nest, dims, {}, around, split=False).run()
 
 
 class _Collector:
     def __init__(
-        self, nest: Body, dims: Mapping[str, tuple[Expr | None, ...]], splits: Mapping[str, Polynomial], split: bool = True
+        self,
+        nest: Body,
+        dims: Mapping[str, tuple[Expr | None, ...]],
+        splits: Mapping[str, Polynomial],
+        around: tuple[For, ...],
+        split: bool = True,
     ):
+        self.around = around
         self.nest = nest
         self.dims = dims
         self.reader = Reader(flow(nest).written, arrays_written(nest), splits)
@@ -80,9 +94,20 @@ class _Collector:
         self.accesses = Accesses([], self.reader.facts, {})
         self.counters: list[Counter] = []
         self.keys: list[str] = []
-        self.guards = 0
+        self.nonzero: list[Polynomial] = []
 
     def run(self) -> Accesses:
+        for level, loop in enumerate(self.around):
+            if loop.var.name in self.reader.written:
+                continue
+            try:
+                value, counters = counter_of(loop, f"@{level}{loop.var.name}", self.reader)
+            except Split:
+                continue
+            if counters:
+                self.reader.values[loop.var.name] = value
+                self.accesses.around += counters
+                self.reader.ranges += counters
         self._body(self.nest)
         return self.accesses
 
@@ -157,8 +182,8 @@ class _Collector:
                 tuple(self.counters),
                 tuple(self.keys),
                 stmt,
-                self.guards > 0,
                 getattr(stmt, "line", 0),
+                tuple(self.nonzero),
             )
         )
 
@@ -191,12 +216,13 @@ class _Collector:
     def _branches(self, stmt: If | Switch) -> None:
         before = dict(self.reader.values)
         after: list[dict[str, Polynomial]] = []
-        self.guards += 1
-        for body in blocks(stmt):
+        for branch, body in enumerate(blocks(stmt)):
             self.reader.values = dict(before)
+            known = self._not_zero(stmt.test, branch == 0) if isinstance(stmt, If) else []
+            self.nonzero += known
             self._body(body)
+            del self.nonzero[len(self.nonzero) - len(known) :]
             after.append(self.reader.values)
-        self.guards -= 1
         merged = dict(before)
         for name in {n for values in after for n in values}:
             values = [v.get(name) for v in after] + ([before.get(name)] if isinstance(stmt, Switch) else [])
@@ -204,6 +230,16 @@ class _Collector:
             same = first is not None and all(v == first for v in values)
             merged[name] = first if same and first is not None else self.reader.unknown(name)
         self.reader.values = merged
+
+    def _not_zero(self, test: Expr, holds: bool) -> list[Polynomial]:
+        """What differs from zero where a condition holds (or fails)."""
+        if not isinstance(test, Binary):
+            return []
+        if test.op == ("&&" if holds else "||"):
+            return self._not_zero(test.left, holds) + self._not_zero(test.right, holds)
+        if test.op == ("!=" if holds else "==") and test.left.type.is_integer and test.right.type.is_integer:
+            return [self._read(test.left) - self._read(test.right)]
+        return []
 
     def _forget(self, names: Iterable[str]) -> None:
         for name in names:
@@ -231,6 +267,8 @@ def _other_side(accesses: Accesses, access: Access, shared: frozenset[str]) -> A
         tuple(counter(c) for c in access.counters),
         access.keys,
         access.statement,
+        access.line,
+        tuple(renamed(p) for p in access.nonzero),
     )
 
 
@@ -253,14 +291,16 @@ def disjoint(
     f, g = _comparable(first.index, other.index, dims.get(first.array, (None,)))
     equations = [a - b for a, b in zip(f, g, strict=True)]
     facts = Facts({}, list(accesses.facts))
-    for counter in (*first.counters, *other.counters):
+    for counter in (*accesses.around, *first.counters, *other.counters):
         for last in (counter.last, *counter.others):
             if last is not None:
                 _learn(facts, last)
     goals = set(accesses.parts.get(target, (target,)))
     if not goals:
         return False
-    return _peel(equations, list(first.counters), list(other.counters), goals, facts, assumed)
+    nonzero = [*first.nonzero, *other.nonzero]
+    left = [*accesses.around, *first.counters]
+    return _peel(equations, nonzero, left, list(other.counters), goals, facts, assumed)
 
 
 def _learn(facts: Facts, last: Polynomial) -> None:
@@ -299,33 +339,104 @@ def _comparable(
 
 def _peel(
     equations: list[Polynomial],
+    nonzero: list[Polynomial],
     left: list[Counter],
     right: list[Counter],
     goals: set[str],
     facts: Facts,
     assumed: set[Polynomial] | None,
 ) -> bool:
+    """Whether the equations are impossible, or make every goal equal to its other side."""
     equal: set[str] = set()
-    for _ in range(len(left) + len(right) + 2):
+    bounds = [c.last - Polynomial.symbol(c.key) for c in (*left, *right) if c.last is not None]
+
+    def put(change: dict[str, Polynomial]) -> None:
+        nonlocal equations, nonzero, right, left, bounds
+        bounds = [b.substitute(change) for b in bounds]
+        equations = [e for e in (e.substitute(change) for e in equations) if e.terms]
+        nonzero = [e.substitute(change) for e in nonzero]
+        left, right = ([_replaced(c, change) for c in side if c.key not in change] for side in (left, right))
+
+    for _ in range(2 * (len(left) + len(right)) + 4):
         ranges = [*left, *(c for c in right if c.key.endswith("'"))]
         if any(_never(e, ranges, facts) for e in equations):
             return True
+        if any(n == e or n == -e or not n.terms for n in nonzero for e in equations or [Polynomial.constant(1)]):
+            return True
+        if any(_negative(a) or _negative(a + b) for a in bounds for b in bounds):
+            return True
         found = _forced_equal(equations, left, right, ranges, facts, assumed)
-        if found is None:
+        if found is not None:
+            keep, drop = found
+            put({drop: Polynomial.symbol(keep)})
+            if drop == keep + "'":
+                equal.add(keep)
+            if goals <= equal:
+                return True
+            continue
+        parts = _by_stride(equations, ranges, facts)
+        if parts is not None:
+            equations = parts
+            continue
+        zero = _forced_zero(equations, ranges, facts)
+        if zero is None:
             break
-        keep, drop = found
-        change = {drop: Polynomial.symbol(keep)}
-        equations = [e.substitute(change) for e in equations]
-        right = [
-            Counter(c.key, None if c.last is None else c.last.substitute(change), c.step, c.others)
-            for c in right
-            if c.key != drop
-        ]
-        if drop == keep + "'":
-            equal.add(keep)
+        put({key: Polynomial() for key in zero})
+        equal |= {k for k in zero if k + "'" in zero}
         if goals <= equal:
             return True
     return False
+
+
+def _negative(value: Polynomial) -> bool:
+    known = value.as_constant
+    return known is not None and known < 0
+
+
+def _replaced(counter: Counter, change: Mapping[str, Polynomial]) -> Counter:
+    last = None if counter.last is None else counter.last.substitute(change)
+    return Counter(counter.key, last, counter.step, tuple(p.substitute(change) for p in counter.others))
+
+
+def _by_stride(equations: list[Polynomial], ranges: list[Counter], facts: Facts) -> list[Polynomial] | None:
+    """`m * p + q = 0` with |q| < m: both p and q are zero."""
+    for position, equation in enumerate(equations):
+        strides = {
+            Polynomial(((tuple((n, p) for n, p in monomial if not n.startswith(("#", "?", "@"))), 1),))
+            for monomial, _ in equation.terms
+        }
+        for stride in sorted(strides, key=lambda p: (p.degree(), str(p))):
+            if stride.as_constant is not None:
+                continue
+            outer, rest = parts_of(equation, stride)
+            if not outer.terms or not rest.terms:
+                continue
+            high = extreme(rest, ranges, facts, largest=True)
+            low = extreme(rest, ranges, facts, largest=False)
+            if high is None or low is None:
+                continue
+            if facts.is_positive(stride - high) and facts.is_positive(stride + low):
+                return [*equations[:position], outer, rest, *equations[position + 1 :]]
+    return None
+
+
+def _forced_zero(equations: list[Polynomial], ranges: list[Counter], facts: Facts) -> set[str] | None:
+    """Counters in a sum that is zero although none of its terms is negative, perhaps after one elimination."""
+    keys = {c.key for c in ranges}
+    candidates = list(equations)
+    for equation in equations:
+        for key in sorted(equation.symbols & keys):
+            slope = equation.coefficient(key).as_constant
+            if slope in (1, -1) and equation.degree(key) == 1:
+                value = equation.without(key) * -slope
+                candidates += [e.substitute({key: value}) for e in equations if e is not equation]
+    for equation in candidates:
+        for sign in (1, -1):
+            signed = equation * sign
+            if signed.terms and signed.symbols <= keys and signed.has_sign(1) and signed.degree() == 1:
+                if signed.as_constant is None and not any(not m for m, _ in signed.terms):
+                    return set(signed.symbols)
+    return None
 
 
 def _never(equation: Polynomial, ranges: list[Counter], facts: Facts) -> bool:

@@ -251,6 +251,8 @@ class Printer:
         else:
             advance = f"{name} += {self.expr(loop.step)}"
         bound = self.expr(loop.bound, 8)
+        if loop.extra is not None:
+            bound += f" && {self.expr(loop.extra, 2)}"
         return f"for ({own}{name} = {self.expr(loop.lo)}; {name} {loop.relation} {bound}; {advance})"
 
 

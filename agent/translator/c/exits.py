@@ -20,6 +20,7 @@ from agent.translator.c.syntax import (
     Decl,
     For,
     If,
+    Load,
     Return,
     Stmt,
     Switch,
@@ -125,7 +126,7 @@ class _Exits:
         return with_blocks(stmt, inner)
 
 
-def without_returns(body: Body, result: Var | None, flag: str) -> Body:
+def without_returns(body: Body, result: Var | Load | None, flag: str) -> Body:
     """The body with every `return` structured away; returned values go to `result`."""
 
     def instead(stmt: Stmt) -> Body:

@@ -9,7 +9,7 @@ from pycparser import c_ast, c_generator
 
 from agent.translator.c.declarations import Declarations
 from agent.translator.c.exits import without_continues, without_returns
-from agent.translator.c.expressions import compound, line_of
+from agent.translator.c.expressions import line_of
 from agent.translator.c.problems import unsupported
 from agent.translator.c.scope import Array, Place, PointerVar, Table, Unit
 from agent.translator.c.syntax import (
@@ -18,6 +18,7 @@ from agent.translator.c.syntax import (
     Binary,
     Body,
     Break,
+    Cond,
     Continue,
     Decl,
     Expr,
@@ -67,22 +68,21 @@ class Function:
     tables: tuple[Table, ...]
     helpers: tuple[DeviceFunction, ...]
     body: Body
-    result: Var | None  # what is returned, assigned before the end of the body
     taken: set[str] = field(default_factory=set)
     aliases: dict[str, str] = field(default_factory=dict)  # pointers that loops swap: name -> first array
 
 
-def read_function(unit: Unit, name: str) -> Function:
-    """Raises TaskProblem naming the construct, its line and why."""
+def read_function(unit: Unit, name: str, result: str = "result") -> Function:
+    """`result` names the array that a returned value goes to. Raises TaskProblem: construct, line and why."""
     lowering = Lowering(unit, set(_RESERVED))
-    return lowering.entry(unit.functions[name])
+    return lowering.entry(unit.functions[name], result)
 
 
 class Lowering(Declarations):
     """Statements. One per function that is emitted (the entry, each device function)."""
 
     # Functions
-    def entry(self, node: Any) -> Function:
+    def entry(self, node: Any, result_name: str) -> Function:
         declaration = node.decl.type
         kind = self.unit.declared(declaration.type)
         if kind.kind != "scalar":
@@ -90,10 +90,10 @@ class Lowering(Declarations):
         scalars, arrays = self.parameters(node)
         self.find_swaps(node.body)
         self.statement_list(node.body.block_items or [])
-        result = Var(self.fresh("result_value"), kind.type) if kind.type != VOID else None
-        body = without_returns(tuple(self.out), result, self.fresh("returned"))
+        result = Load(result_name, (number(0),), kind.type) if kind.type != VOID else None
         if result is not None:
-            body = (Decl(result.name, result.type), *body)
+            arrays.append(Array(result_name, kind.type))
+        body = without_returns(tuple(self.out), result, self.fresh("returned"))
         return Function(
             node.decl.name,
             tuple(scalars),
@@ -101,7 +101,6 @@ class Lowering(Declarations):
             tuple(self.tables),
             tuple(self.helpers.values()),
             body,
-            result,
             self.taken,
             self.aliases,
         )
@@ -139,8 +138,9 @@ class Lowering(Declarations):
 
     def device_function(self, name: str) -> DeviceFunction:
         """A helper over numbers. Raises TaskProblem where it has pointers."""
-        if name in self.helpers:
-            return self.helpers[name]
+        known: DeviceFunction | None = self.helpers.get(name)
+        if known is not None:
+            return known
         node = self.unit.functions[name]
         kind = self.unit.declared(node.decl.type.type)
         self.helpers[name] = DeviceFunction(name, kind.type, (), ())  # stands while its own body is read
@@ -365,7 +365,7 @@ class Lowering(Declarations):
         if node.cond is None or node.next is None:
             return False
         before, test, after = self.captured(lambda: self.truth(node.cond))
-        steps_before, _, steps_after = self.captured(lambda: (self.effect(node.next), number(0))[1])
+        steps_before, _, steps_after = self.captured(lambda: self.stepped(node.next))
         steps = (*steps_before, *steps_after)
         if before or after:
             return False
@@ -383,6 +383,11 @@ class Lowering(Declarations):
             return True
         self.out.append(self.loop(var, self.start_of(var), relation, bound, step, body, var.name in own, line))
         return True
+
+    def stepped(self, node: Any) -> Expr:
+        """A loop's step, for its effect."""
+        self.effect(node)
+        return number(0)
 
     def loop(
         self, var: Var, lo: Expr, relation: str, bound: Expr, step: Expr, body: Body, own: bool, line: int
@@ -415,13 +420,13 @@ class Lowering(Declarations):
         if node.next is not None or node.cond is None:
             return False
         var = self._decremented(node.cond)
-        if var is None or var.name not in own:
+        if var is None:
             return False
         body = self.body_of(node.stmt)
         if not _steady(var, (), body):
             return False
         lo = sub(self.start_of(var), number(1))
-        self.out.append(self.loop(var, lo, ">=", number(0), number(-1), body, True, line_of(node)))
+        self.out.append(self.loop(var, lo, ">=", number(0), number(-1), body, var.name in own, line_of(node)))
         return True
 
     def _general(self, node: Any) -> None:
@@ -431,7 +436,7 @@ class Lowering(Declarations):
         body = without_continues(self.body_of(node.stmt), self.fresh("skipped"))
         steps: Body = ()
         if node.next is not None:
-            steps_before, _, steps_after = self.captured(lambda: (self.effect(node.next), number(0))[1])
+            steps_before, _, steps_after = self.captured(lambda: self.stepped(node.next))
             steps = (*steps_before, *steps_after)
         if before or after:
             body = self._leave(before, test, after, line_of(node)) + body
@@ -449,7 +454,9 @@ def _header(test: Expr, steps: Body) -> tuple[Var, str, Expr, Expr, Body] | None
     """(variable, relation, bound, step, other statements of the step) of a counted loop."""
     if not isinstance(test, Binary) or test.op not in ("<", "<=", ">", ">=", "!="):
         return None
-    for var, relation, bound in ((test.left, test.op, test.right), (test.right, _TURNED[test.op], test.left)):
+    sides = ((test.left, test.op, test.right), (test.right, _TURNED[test.op], test.left))
+    for left, relation, right in sides:
+        var, bound = _alone(left, right)
         if not isinstance(var, Var) or not var.type.is_integer:
             continue
         for stmt in steps:
@@ -471,6 +478,20 @@ def _header(test: Expr, steps: Body) -> tuple[Var, str, Expr, Expr, Body] | None
                 if not any(isinstance(s, Assign) and s.target == var for s in others):
                     return var, relation, bound, step, others
     return None
+
+
+def _alone(side: Expr, other: Expr) -> tuple[Expr, Expr]:
+    """`i + 1 < n` as `i < n - 1`."""
+    if isinstance(side, Binary) and side.op in ("+", "-") and isinstance(side.left, Var):
+        shift = constant(side.right)
+        if shift is not None and side.type.is_integer:
+            by = -shift if side.op == "+" else shift
+            moved = add(other, number(by))
+            if not side.type.signed and by < 0:
+                room = Binary(">", other, number(-by), INT)
+                return side.left, Cond(room, moved, number(0), other.type)
+            return side.left, moved
+    return side, other
 
 
 def _moved(body: Any) -> set[str]:
@@ -517,5 +538,3 @@ _RESERVED = (
     "private public protected virtual friend try catch throw using bool true false and or not xor "
     "launch block grid scalars min max abs"
 ).split()
-
-__all__ = ["DeviceFunction", "Function", "Lowering", "add", "compound", "read_function"]

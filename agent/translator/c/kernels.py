@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from agent.translator.c.dataflow import arrays_declared, arrays_used, arrays_written, flow, names_read
 from agent.translator.c.emit import Dims, Printer, private_scalars
 from agent.translator.c.frontend import Function
-from agent.translator.c.normalise import trip_count
+from agent.translator.c.normalise import hull, trip_count
 from agent.translator.c.planner import own_names, whole_body
 from agent.translator.c.schedules import Choice, default_block
 from agent.translator.c.stages import Kernel, MapStage, Plan, SerialStage
@@ -125,7 +125,8 @@ def signature(
     """For a kernel that runs `body`. `own`: scalars it defines itself; `stores`: device scalars it writes back."""
     total = flow(body)
     tables = context.tables
-    wanted = total.exposed - tables - frozenset(own)
+    kept = frozenset(stores) - total.definite  # left as they are on some ways through the code
+    wanted = (total.exposed | kept) - tables - frozenset(own)
     host = [n for n in context.scalar_order(wanted) if n in context.plan.host]
     device = [n for n in context.scalar_order(wanted) if n not in context.plan.host]
     used = arrays_used(body) - arrays_declared(body) - tables
@@ -207,18 +208,23 @@ def axes(dims: tuple[For, ...], order: tuple[int, ...]) -> list[tuple[int, ...]]
     return [(chosen[0],), (chosen[1],), tuple(sorted(chosen[2:]))]
 
 
-def count(context: Context, loop: For) -> str:
-    """Iterations, as host text."""
-    return context.host_printer().expr(trip_count(loop))
+def most(loop: For, dims: Iterable[For]) -> Expr:
+    """Iterations of a dim, over all of the others that its bounds depend on."""
+    named = names_read((loop.lo, loop.bound, loop.step))
+    outer = [d for d in dims if d is not loop and d.var.name in named]
+    found = hull(loop, outer) if outer else trip_count(loop)
+    assert found is not None, "only dims with a known hull become dims"
+    return found
 
 
-def product(context: Context, dims: Iterable[For]) -> str:
-    """Iterations of a nest, as host text."""
+def product(context: Context, group: Iterable[For], dims: Iterable[For]) -> str:
+    """Points of a group of dims, as host text."""
+    chosen, every = list(group), list(dims)
     total: Expr | None = None
-    for dim in dims:
-        trips = trip_count(dim)
+    for dim in chosen:
+        trips = most(dim, every)
         if total is None:
-            total = Cast(Scalar("long long"), trips) if len(list(dims)) > 1 and constant(trips) is None else trips
+            total = Cast(Scalar("long long"), trips) if len(chosen) > 1 and constant(trips) is None else trips
         else:
             total = mul(total, trips)
     assert total is not None
@@ -228,17 +234,21 @@ def product(context: Context, dims: Iterable[For]) -> str:
 def nonempty(context: Context, dims: Iterable[For]) -> str:
     """The test that every loop runs at all."""
     printer = context.host_printer()
+    every = list(dims)
     parts: list[str] = []
-    for dim in dims:
+    for dim in every:
         trips = constant(trip_count(dim))
         if trips is not None and trips > 0:
+            continue
+        if not names_read((dim.lo, dim.bound)).isdisjoint({d.var.name for d in every}):
+            parts.append(printer.expr(Binary(">", most(dim, every), number(0), INT), 3))
             continue
         relation = "<" if dim.relation == "!=" and not dim.down else ">" if dim.relation == "!=" else dim.relation
         test = Binary(relation, dim.lo, dim.bound, INT)
         if constant(dim.lo) == 0 and relation == "<":
             test = Binary(">", dim.bound, number(0), INT)
         parts.append(printer.expr(test, 3))
-    return " && ".join(parts)
+    return " && ".join(dict.fromkeys(parts))
 
 
 def when_nonempty(context: Context, dims: Iterable[For], lines: list[str]) -> list[str]:
@@ -307,7 +317,7 @@ def map_kernel(context: Context, stage: MapStage, choice: Choice) -> KernelCode:
     outside: list[str] = []
     placed = axes(stage.dims, choice.order)
     block = choice.block or default_block(min(len(stage.dims), 3))
-    for axis, group in zip(AXES, placed, strict=False):
+    for axis, group in sorted(zip(AXES, placed, strict=False), key=lambda place: place[1]):
         position = thread_position(axis, stage.dims[group[0]])
         if len(group) > 1:
             defined, tests = shared_axis(context, stage.dims, group, axis)
@@ -350,7 +360,7 @@ def map_launch(
 ) -> list[str]:
     sizes = ", ".join(str(b) for b in block)
     grid = ", ".join(
-        f"blocks_for({product(context, [stage.dims[d] for d in group])}, {size})"
+        f"blocks_for({product(context, [stage.dims[d] for d in group], stage.dims)}, {size})"
         for group, size in zip(placed, block, strict=True)
     )
     return when_nonempty(

@@ -15,7 +15,7 @@ from agent.translator.c.dataflow import (
     scalars_declared,
 )
 from agent.translator.c.dependence import Conflict, collect, conflicts, key_of
-from agent.translator.c.normalise import _breaks
+from agent.translator.c.normalise import ends_early
 from agent.translator.c.reductions import Reduction, find_reduction
 from agent.translator.c.syntax import (
     ArrayDecl,
@@ -66,6 +66,7 @@ class Judge:
         self.dims = dims
         self.types = types
         self.same_memory = same_memory
+        self.around: tuple[For, ...] = ()  # host loops around what is looked at
 
     def verdict(self, loop: For, live_after: frozenset[str]) -> Verdict:
         reductions, carried = self.scalars(loop, live_after)
@@ -73,9 +74,9 @@ class Judge:
             f"line {self._line_of(name, loop)}: `{name}` carries a value from one iteration of `{loop.var.name}` to the next"
             for name in carried
         ]
-        if _breaks(loop.body):
+        if ends_early(loop):
             blockers.append(f"line {loop.line}: the loop over `{loop.var.name}` may end early")
-        accesses = collect((loop,), self.dims)
+        accesses = collect((loop,), self.dims, self.around)
         key = key_of(accesses, loop)
         assumed: set[Polynomial] = set()
         met = conflicts(accesses, key, frozenset(), self.dims, self.same_memory)
@@ -191,7 +192,7 @@ def descend(loop: For) -> tuple[list[For], list[Stmt], Body]:
     written_arrays = arrays_written((loop,))
     while True:
         *before, last = body if body else (None,)
-        if not isinstance(last, For) or not all(_cheap(s, written_arrays) for s in before):
+        if not isinstance(last, For) or ends_early(last) or not all(_cheap(s, written_arrays) for s in before):
             break
         before_names = {s.name for s in before if isinstance(s, Decl)} | flow(tuple(s for s in before if s)).written
         if not names_read((last.lo, last.bound, last.step)).isdisjoint(before_names):
@@ -224,9 +225,9 @@ def parallel_nest(judge: Judge, loop: For, live_after: frozenset[str]) -> Nest |
         n for n in total.written
         if n not in declared and n not in band_vars and (n in flow(loop.body).exposed or n in live_after)
     }
-    if carried or any(_breaks(b.body) for b in band):
+    if carried or any(ends_early(b) for b in band):
         return None
-    accesses = collect((loop,), judge.dims)
+    accesses = collect((loop,), judge.dims, judge.around)
     chosen: list[For] = []
     assumed: set[Polynomial] = set()
     for assume in (False, True):
@@ -236,7 +237,9 @@ def parallel_nest(judge: Judge, loop: For, live_after: frozenset[str]) -> Nest |
         while progress:
             progress = False
             for candidate in band:
-                if candidate in chosen or not _rectangular(candidate, band, prelude):
+                if candidate in chosen or not _rectangular(candidate, band, chosen):
+                    continue
+                if any(judge.scalars(candidate, frozenset())):
                     continue
                 fixed = frozenset(key_of(accesses, c) for c in chosen)
                 extra: set[Polynomial] = set()
@@ -270,9 +273,14 @@ def _rest(loop: For, chosen: list[For]) -> Body:
     return strip(loop)
 
 
-def _rectangular(loop: For, band: list[For], prelude: list[Stmt]) -> bool:
-    names = names_read((loop.lo, loop.bound, loop.step))
-    return names.isdisjoint({b.var.name for b in band}) and constant(loop.step) is not None
+def _rectangular(loop: For, band: list[For], chosen: list[For]) -> bool:
+    """Whether a grid can hold the loop: its bounds depend on no other loop, or on chosen ones in a known direction."""
+    from agent.translator.c.normalise import hull
+
+    outer = [b for b in band[: band.index(loop)] if b.var.name in names_read((loop.lo, loop.bound, loop.step))]
+    if any(b not in chosen for b in outer):
+        return False
+    return not outer or hull(loop, outer) is not None
 
 
 def _tiny(loop: For) -> bool:
@@ -311,7 +319,7 @@ def distribute(loop: For) -> list[For]:
                     groups[position:] = [merged]
                     joined = True
                     break
-    if len(groups) < 2 or any(not isinstance(g[-1], For) for g in groups):
+    if len(groups) < 2:
         return [loop]
     return [replace(loop, body=(*shared_prelude, *g)) for g in groups]
 

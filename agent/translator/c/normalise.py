@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from agent.translator.c.dataflow import arrays_used, arrays_written, flow, flow_of, live_before, names_read
 from agent.translator.c.exits import without_continues
-from agent.translator.c.frontend import _steady
+from agent.translator.c.frontend import _header, _steady
 from agent.translator.c.syntax import (
+    AddressOf,
     ArrayDecl,
     Assign,
     Binary,
@@ -34,6 +35,7 @@ from agent.translator.c.syntax import (
     add,
     all_expressions,
     constant,
+    expressions,
     map_expressions,
     mul,
     number,
@@ -43,7 +45,7 @@ from agent.translator.c.syntax import (
     walk_statements,
     with_blocks,
 )
-from agent.translator.c.types import Scalar
+from agent.translator.c.types import INT, Scalar
 
 
 def normalise(body: Body, result: frozenset[str], taken: set[str]) -> Body:
@@ -79,23 +81,49 @@ def _no_continues(body: Body, taken: set[str]) -> Body:
 
 def _counted(body: Body) -> Body:
     """`while (i < n) { ...; i++; }` as a For."""
-    from agent.translator.c.frontend import _header
-
     out: list[Stmt] = []
     for stmt in body:
         stmt = with_blocks(stmt, _counted)
         if isinstance(stmt, While) and not stmt.after and stmt.body:
-            header = _header(stmt.test, stmt.body[-1:])
-            if header is not None and not _breaks(stmt.body):
-                var, relation, bound, step, _ = header
-                inner = without_continues(stmt.body[:-1], "skipped")
-                if inner == stmt.body[:-1] and _steady(var, (bound, step), inner):
-                    lo: Expr = var
-                    if out and isinstance(out[-1], Assign) and out[-1].target == var and not out[-1].op:
-                        lo = out[-1].value
-                    stmt = For(var, lo, relation, bound, step, inner, False, stmt.line)
-        out.append(stmt)
+            found = _as_for(stmt, out)
+            out.append(found if found is not None else stmt)
+        else:
+            out.append(stmt)
     return tuple(out)
+
+
+def _as_for(loop: While, before: list[Stmt]) -> For | None:
+    parts = _conjuncts(loop.test)
+    for position, part in enumerate(parts):
+        header = _header(part, loop.body[-1:])
+        if header is None:
+            continue
+        var, relation, bound, step, _ = header
+        inner = loop.body[:-1]
+        if without_continues(inner, "skipped") != inner or not _steady(var, (bound, step), inner):
+            continue
+        others = parts[:position] + parts[position + 1 :]
+        extra: Expr | None = None
+        for other in others:
+            extra = other if extra is None else Binary("&&", extra, other, INT)
+        lo: Expr = var
+        last = before[-1] if before else None
+        if isinstance(last, Assign) and last.target == var and not last.op:
+            lo = last.value
+            before.pop()
+        return For(var, lo, relation, bound, step, inner, False, loop.line, extra)
+    return None
+
+
+def _conjuncts(test: Expr) -> list[Expr]:
+    if isinstance(test, Binary) and test.op == "&&":
+        return _conjuncts(test.left) + _conjuncts(test.right)
+    return [test]
+
+
+def ends_early(loop: For) -> bool:
+    """Whether something other than its count ends the loop."""
+    return loop.extra is not None or _breaks(loop.body)
 
 
 def _breaks(body: Body) -> bool:
@@ -114,10 +142,11 @@ def _own_variables(body: Body, after: frozenset[str]) -> Body:
     for position, stmt in enumerate(body):
         later = live_before(body[position + 1 :], after)
         if isinstance(stmt, For):
-            around = flow(stmt.body).exposed | later
+            around = flow(stmt.body).exposed | later | names_read(expressions(stmt))
             own = stmt.own or (
                 stmt.var.name not in later
                 and stmt.var.name not in names_read((stmt.lo,))
+                and stmt.extra is None
             )
             stmt = replace(stmt, own=own, body=_own_variables(stmt.body, around | {stmt.var.name}))
         elif isinstance(stmt, While):
@@ -187,7 +216,7 @@ def _induction(loop: For) -> tuple[For, list[Assign]]:
     step = constant(loop.step)
     if step is None or loop.relation == "!=" and step not in (1, -1):
         return loop, after
-    if any(isinstance(s, Break) for s in walk_statements(loop.body)) and _breaks(loop.body):
+    if ends_early(loop):
         return loop, after
     writes: dict[str, int] = {}
     for stmt in walk_statements(loop.body):
@@ -226,8 +255,6 @@ def _read_elsewhere(name: str, body: Body, update: Assign) -> bool:
 
 
 def _own_expressions(stmt: Stmt) -> tuple[Expr, ...]:
-    from agent.translator.c.syntax import expressions
-
     return expressions(stmt)
 
 
@@ -259,6 +286,38 @@ def trip_count(loop: For) -> Expr:
     return Binary("/", sub(add(span, stride), number(1)), stride, span.type)
 
 
+def hull(loop: For, outer: list[For]) -> Expr | None:
+    """The most iterations that the loop makes, over all of `outer`; None where that is not known."""
+    from agent.translator.c.affine import Reader
+
+    count = trip_count(loop)
+    for around in reversed(outer):
+        reader = Reader(frozenset(), frozenset(), {})
+        poly = reader.read(count)
+        if poly.degree(around.var.name) > 1 or any(around.var.name in s and s != around.var.name for s in poly.symbols):
+            return None
+        slope = poly.coefficient(around.var.name).as_constant
+        if slope is None:
+            return None
+        ends = (around.lo, sub(last_value(around), around.step))
+        first_is_smaller = not around.down
+        at = ends[1] if (slope > 0) == first_is_smaller else ends[0]
+        count = simplified(substitute(count, {around.var.name: at}))
+    return count
+
+
+def simplified(expr: Expr) -> Expr:
+    """Sums folded again after a substitution."""
+    if isinstance(expr, Binary) and expr.op in ("+", "-") and expr.type.is_integer:
+        left, right = simplified(expr.left), simplified(expr.right)
+        if expr.op == "+":
+            return add(left, right)
+        if isinstance(right, Binary) and right.op == "-" and constant(right.right) is not None and constant(left) is None:
+            return add(sub(left, right.left), right.right)
+        return sub(left, right)
+    return expr
+
+
 def last_value(loop: For) -> Expr:
     """What the loop's variable holds after the loop, where the loop ran at all."""
     return add(loop.lo, mul(trip_count(loop), loop.step))
@@ -270,7 +329,7 @@ def _without_dead(body: Body, after: frozenset[str]) -> Body:
     used = {n.name for e in all_expressions(kept) for n in walk(e) if isinstance(n, Var)}
     used |= {s.target.name for s in walk_statements(kept) if isinstance(s, Assign) and isinstance(s.target, Var)}
     used |= {s.var.name for s in walk_statements(kept) if isinstance(s, For) and not s.own}
-    used |= {n.name for e in all_expressions(kept) for n in walk(e) if type(n).__name__ == "AddressOf"}
+    used |= {n.name for e in all_expressions(kept) for n in walk(e) if isinstance(n, AddressOf)}
     arrays = arrays_used(kept)
 
     def clean(stmts: Body) -> Body:
@@ -294,7 +353,8 @@ def _sweep(body: Body, after: frozenset[str]) -> Body:
         if isinstance(stmt, Assign) and isinstance(stmt.target, Var) and stmt.target.name not in live:
             continue
         if isinstance(stmt, For):
-            stmt = replace(stmt, body=_sweep(stmt.body, live | flow(stmt.body).exposed | {stmt.var.name}))
+            around = live | flow(stmt.body).exposed | {stmt.var.name} | names_read(expressions(stmt))
+            stmt = replace(stmt, body=_sweep(stmt.body, around))
             if not stmt.body and (stmt.own or stmt.var.name not in live):
                 continue
         elif isinstance(stmt, While):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from agent.translator.c.dataflow import (
@@ -25,7 +26,7 @@ from agent.translator.c.loops import (
     promote_elements,
     sink_arrays,
 )
-from agent.translator.c.normalise import _breaks, fresh, last_value, normalise
+from agent.translator.c.normalise import _breaks, _sweep, ends_early, fresh, last_value, normalise
 from agent.translator.c.stages import (
     Guard,
     HostAssign,
@@ -65,6 +66,7 @@ from agent.translator.c.syntax import (
     contains_loop,
     expressions,
     map_expressions,
+    negate,
     number,
     substitute,
     walk,
@@ -87,7 +89,7 @@ class _Demote(Exception):
 
 def plan(function: Function) -> Plan:
     """Raises TaskProblem for what has no translation."""
-    live = frozenset({function.result.name}) if function.result else frozenset()
+    live: frozenset[str] = frozenset()
     body = sink_arrays(normalise(function.body, live, function.taken))
     forced: set[str] = set()
     while True:
@@ -136,7 +138,7 @@ class _Planner:
         self.device_names = self._device(forced)
 
     def run(self, live: frozenset[str]) -> Plan:
-        stages = self.stages(self.body, live, in_loop=False)
+        stages = joined_serials(self.stages(self.body, live, in_loop=False))
         crossing = self._crossing(stages)
         host = frozenset(self.types) - self.device_names
         return Plan(tuple(stages), host, crossing, self.types, self.notes)
@@ -203,18 +205,20 @@ class _Planner:
             body = whole_body(kernel)
             total = flow(body)
             declared = own_names(kernel)
-            writes = (total.written | total.exposed) - declared
-            for name in sorted(writes & (self.device_names | frozenset(g.flag.name for g in kernel.guards))):
-                if name in total.exposed or name in kernel.live:
+            for name in sorted((total.written | total.exposed) - declared):
+                if name in self.device_names and (name in total.exposed or name in kernel.live):
                     found[name] = self.types[name]
             for guard in kernel.guards:
                 found[guard.flag.name] = guard.flag
         return found
 
     # Statements
-    def stages(self, body: Body, live_after: frozenset[str], in_loop: bool) -> list[Stage]:
+    def stages(
+        self, body: Body, live_after: frozenset[str], in_loop: bool, first: list[Stmt] | None = None
+    ) -> list[Stage]:
+        """Stages for a list of statements, after the scalar code `first`."""
         out: list[Stage] = []
-        pending: list[Stmt] = []
+        pending: list[Stmt] = list(first or [])
         for position, stmt in enumerate(body):
             rest = body[position + 1 :]
             live = live_before(rest, live_after)
@@ -258,19 +262,20 @@ class _Planner:
                 pending.append(stmt)
 
     def _flush(self, out: list[Stage], pending: list[Stmt], live: frozenset[str], why: tuple[str, ...] = ()) -> None:
-        if not any(not isinstance(s, Decl) for s in pending):
-            pending.clear()
-            return
-        body = tuple(pending)
+        body = _sweep(tuple(pending), live)
         pending.clear()
+        if not any(not isinstance(s, Decl) for s in body):
+            return
         last = out[-1] if out else None
         if isinstance(last, ReduceStage) and not last.guards and not contains_loop(body):
-            out[-1] = replace(last, after=(*last.after, *body), live=live)
-            self._check_home(out[-1])
+            joined = replace(last, after=(*last.after, *body), live=live)
+            out[-1] = joined
+            self._check_home(joined)
             return
         if isinstance(last, SerialStage) and not last.guards:
-            out[-1] = replace(last, body=(*last.body, *body), live=live, why=(*last.why, *why))
-            self._check_home(out[-1])
+            longer = replace(last, body=(*last.body, *body), live=live, why=(*last.why, *why))
+            out[-1] = longer
+            self._check_home(longer)
             return
         stage = SerialStage(self._kernel_name("scalar", body), body, why, live, line=_line(body))
         out.append(stage)
@@ -291,7 +296,6 @@ class _Planner:
 
     def _kernel_name(self, role: str, body: Body) -> str:
         arrays = sorted(arrays_written(body))
-        arrays = [a for a in arrays if a in self.function.arrays or not any(a == s for s in ())]
         if role == "map":
             wanted = f"{self.function.name}_{'_'.join(arrays[:2])}" if arrays else f"{self.function.name}_kernel"
         else:
@@ -314,9 +318,12 @@ class _Planner:
             pending.append(stmt)
             return
         if self.on_host(stmt.test):
+            carried: list[Stmt] = []
+            if not arrays_written(tuple(pending)) and not contains_loop(tuple(pending)):
+                carried, pending[:] = list(pending), []
             self._flush(out, pending, live | flow((stmt,)).exposed)
-            then = self.stages(stmt.then, live, in_loop)
-            other = self.stages(stmt.other, live, in_loop)
+            then = self.stages(stmt.then, live, in_loop, carried)
+            other = self.stages(stmt.other, live, in_loop, carried)
             out.append(HostIf(stmt.test, tuple(then), tuple(other)))
             return
         if breaks or has_swap:
@@ -335,12 +342,24 @@ class _Planner:
     # Loops
     def _loop(self, loop: For, live: frozenset[str], out: list[Stage], pending: list[Stmt]) -> None:
         after: list[Stmt] = []
-        if not loop.own and loop.var.name in live and not _breaks(loop.body):
+        if not loop.own and loop.var.name in live and not ends_early(loop):
             ran = Binary(loop.relation, loop.lo, loop.bound, INT)
             known = constant(ran)
             final = last_value(loop) if known != 0 else loop.lo
             after.append(Assign(loop.var, Cond(ran, final, loop.lo, loop.var.type), line=loop.line))
             live -= {loop.var.name}
+        searched = first_match(loop, self.taken) if _breaks(loop.body) else None
+        if searched is not None and self._launchable(loop):
+            for stmt in walk_statements(searched):
+                if isinstance(stmt, Decl):
+                    self.types[stmt.name] = Var(stmt.name, stmt.type)
+                    self.device_names |= {stmt.name}
+            if not loop.own and loop.var.name in live and loop.var.name not in self.device_names:
+                raise _Demote(loop.var.name)
+            for position, stmt in enumerate(searched):
+                rest = searched[position + 1 :]
+                self._statement(stmt, rest, live_before(rest, live), False, out, pending)
+            return
         made = self._parallel(loop, live, out, pending)
         if not made:
             self._otherwise(loop, live | ({loop.var.name} if after else frozenset()), out, pending)
@@ -355,7 +374,9 @@ class _Planner:
         if self._launchable(loop) and verdict.parallel and not verdict.reductions and not verdict.atomics:
             pieces = distribute(loop)
             nests = [parallel_nest(self.judge, p, live) for p in pieces]
-            if len(pieces) > 1 and all(n is not None and len(n.dims) > 1 for n in nests):
+            deep = [n is not None and len(n.dims) > 1 for n in nests]
+            flat = [n is not None and not contains_loop(p.body) for n, p in zip(nests, pieces, strict=True)]
+            if len(pieces) > 1 and any(deep) and all(d or f for d, f in zip(deep, flat, strict=True)):
                 for nest in nests:
                     assert nest is not None
                     self._map(nest, verdict, loop, live, out, pending)
@@ -371,7 +392,7 @@ class _Planner:
         nest = parallel_nest(self.judge, loop, live) if not verdict.carried else None
         if nest is not None and all(self._launchable(d) for d in nest.dims):
             if not verdict.atomics or not _data_dependent(verdict):
-                self._map(nest, verdict, loop, live, out, pending)
+                self._map(nest, replace(verdict, atomics=frozenset()), loop, live, out, pending)
                 return True
         if verdict.parallel and verdict.atomics and self._launchable(loop):
             promoted = promote_elements(loop, verdict.atomics, set(self.taken), self.judge.dims)
@@ -493,7 +514,8 @@ class _Planner:
 
     def _otherwise(self, loop: For | While, live: frozenset[str], out: list[Stage], pending: list[Stmt]) -> None:
         """A loop on the host around kernels where something inside is parallel, else one thread."""
-        header_on_host = all(self.on_host(e) for e in expressions(loop))
+        header = (loop.lo, loop.bound, loop.step) if isinstance(loop, For) else (loop.test,)
+        header_on_host = all(self.on_host(e) for e in header)
         if header_on_host and contains_loop(loop.body):
             names = set(self.kernel_names)
             types, device = dict(self.types), self.device_names
@@ -529,30 +551,61 @@ class _Planner:
         around = live | flow(loop.body).exposed | names_read(expressions(loop))
         body = loop.body
         before: list[Stage] = []
-        device_break = _breaks(body) and not all(
-            self.on_host(s.test) for s in body if isinstance(s, If) and _breaks((*s.then, *s.other))
-        )
-        if device_break:
-            if isinstance(loop, For) and not loop.own and loop.var.name in live or isinstance(loop, While):
-                raise _Serial(f"line {loop.line}: the loop ends when computed values say so")
-            done = Var(fresh(self.taken, "done"), INT)
-            self.types[done.name] = done
-            self.device_names |= {done.name}
-            freed = without_breaks(body, done)
-            assert freed is not None, "the loop breaks"
-            for stmt in walk_statements(freed):
-                if isinstance(stmt, Decl):
-                    self.types.setdefault(stmt.name, Var(stmt.name, stmt.type))
-                    if stmt.name.startswith(done.name):
-                        self.device_names |= {stmt.name}
-            body = (If(Binary("==", done, number(0), INT), freed, line=loop.line),)
-            around |= {done.name}
-            start: list[Stmt] = [Assign(done, number(0), line=loop.line)]
+        if isinstance(loop, For) and self._ends_on_device(loop):
+            loop, body, start = self._converging(loop, live)
+            around |= flow(body).exposed
             self._flush(before, start, around)
-        stages = self.stages(body, around, in_loop=not device_break)
+        elif isinstance(loop, While) and _breaks(body) and not self._breaks_on_host(body):
+            raise _Serial(f"line {loop.line}: the loop ends when computed values say so")
+        outer = self.judge.around
+        if isinstance(loop, For):
+            self.judge.around = (*outer, loop)
+        try:
+            stages = self.stages(body, around, in_loop=True)
+        finally:
+            self.judge.around = outer
         if isinstance(loop, For) and loop.var.name in self.device_names:
             raise _Serial(f"line {loop.line}: the host does not know `{loop.var.name}`")
         return [*before, HostLoop(replace(loop, body=()), tuple(stages))]
+
+    def _breaks_on_host(self, body: Body) -> bool:
+        return all(self.on_host(s.test) for s in body if isinstance(s, If) and _breaks((*s.then, *s.other)))
+
+    def _ends_on_device(self, loop: For) -> bool:
+        """Whether computed values decide when the loop ends."""
+        early = loop.extra is not None and not self.on_host(loop.extra)
+        return early or (_breaks(loop.body) and not self._breaks_on_host(loop.body))
+
+    def _converging(self, loop: For, live: frozenset[str]) -> tuple[For, Body, list[Stmt]]:
+        """The loop run to its limit, with a flag on the device that turns the rest into nothing.
+
+        Gives the loop on the host, its body, and what comes before.
+        """
+        counted = loop.var.name in live
+        if counted and loop.var.name not in self.device_names:
+            raise _Demote(loop.var.name)
+        done = Var(fresh(self.taken, "done"), INT)
+        turn = Var(fresh(self.taken, loop.var.name + "_turn"), loop.var.type) if counted else loop.var
+        self.types |= {done.name: done, turn.name: turn}
+        body = without_breaks(loop.body, done) or loop.body
+        for stmt in walk_statements(body):
+            if isinstance(stmt, Decl):
+                self.types.setdefault(stmt.name, Var(stmt.name, stmt.type))
+                if stmt.name.startswith(done.name):
+                    self.device_names |= {stmt.name}
+        self.device_names |= {done.name}
+        going = Binary("==", done, number(0), INT)
+        start: list[Stmt] = [Assign(done, number(0), line=loop.line)]
+        inner: Body = body
+        if counted:
+            start.append(Assign(loop.var, loop.lo, line=loop.line))
+            inner = (*inner, If(going, (Assign(loop.var, add(turn, loop.step), line=loop.line),), line=loop.line))
+        if loop.extra is not None:
+            inner = (If(loop.extra, inner, (Assign(done, number(1), line=loop.line),), line=loop.line),)
+        whole: Body = (If(going, inner, line=loop.line),)
+        if counted:
+            whole = tuple(_reading(s, loop.var, turn) for s in whole)
+        return replace(loop, var=turn, extra=None, own=True, body=()), whole, start
 
     def _while(self, loop: While, live: frozenset[str], out: list[Stage], pending: list[Stmt]) -> None:
         self._otherwise(loop, live, out, pending)
@@ -560,6 +613,55 @@ class _Planner:
 
 class _Serial(Exception):
     """A loop cannot be run by the host; the message says why."""
+
+
+def _reading(stmt: Stmt, var: Var, other: Var) -> Stmt:
+    """The statement with reads of one scalar turned into reads of another."""
+
+    def change(expr: Expr) -> Expr:
+        return substitute(expr, {var.name: other})
+
+    def in_statement(s: Stmt) -> Stmt:
+        if isinstance(s, Assign) and s.target == var:
+            return replace(s, value=change(s.value))
+        if isinstance(s, If):
+            return replace(
+                s,
+                test=change(s.test),
+                then=tuple(in_statement(t) for t in s.then),
+                other=tuple(in_statement(t) for t in s.other),
+            )
+        return map_expressions(s, change)
+
+    return in_statement(stmt)
+
+
+def first_match(loop: For, taken: set[str]) -> Body | None:
+    """A search that stops at its first hit, as a minimum over all hits.
+
+        for (i...) if (hit(i)) { at = i; break; }   ->   first = min over hits of i;  if (first < n) at = first;
+    """
+    *prelude, last = loop.body
+    if loop.down or constant(loop.step) != 1 or loop.relation not in ("<", "<="):
+        return None
+    if not isinstance(last, If) or last.other or not last.then or not isinstance(last.then[-1], Break):
+        return None
+    hit = last.then[:-1]
+    pure = all(isinstance(s, Decl) or (isinstance(s, Assign) and isinstance(s.target, Var)) for s in prelude)
+    if not pure or _breaks(hit) or contains_loop(hit) or flow(loop.body).exposed & flow(loop.body).written:
+        return None
+    private = flow(tuple(prelude)).written
+    if not private.isdisjoint(flow(hit).exposed):
+        return None
+    first = Var(fresh(taken, "first"), loop.var.type)
+    limit = loop.bound if loop.relation == "<" else add(loop.bound, number(1))
+    keep = Assign(first, Cond(Binary("<", loop.var, first, INT), loop.var, first, first.type), line=last.line)
+    search = replace(loop, body=(*prelude, replace(last, then=(keep,))), own=True)
+    found: Body = tuple(map_expressions(s, lambda e: substitute(e, {loop.var.name: first})) for s in hit)
+    after: Body = (If(Binary("<", first, limit, INT), found, line=last.line),) if found else ()
+    if not loop.own:
+        after = (*after, Assign(loop.var, first, line=last.line))
+    return (Decl(first.name, first.type, loop.line), Assign(first, limit, line=loop.line), search, *after)
 
 
 def _kernels(stages: list[Stage]) -> list[Stage]:
@@ -571,7 +673,7 @@ def _kernels(stages: list[Stage]) -> list[Stage]:
 def guarded(stage: Stage, guard: Guard) -> Stage:
     match stage:
         case MapStage() | ReduceStage() | SerialStage():
-            return replace(stage, guards=(*stage.guards, guard))
+            return replace(stage, guards=(guard, *stage.guards))
         case HostLoop():
             return replace(stage, body=tuple(guarded(s, guard) for s in stage.body))
         case HostIf():
@@ -582,6 +684,55 @@ def guarded(stage: Stage, guard: Guard) -> Stage:
             )
         case _:
             return stage
+
+
+def joined_serials(stages: Iterable[Stage]) -> list[Stage]:
+    """Neighbouring one-thread kernels as one, their guards as conditions; after a reduction, in its last kernel."""
+    out: list[Stage] = []
+    for stage in stages:
+        match stage:
+            case HostLoop():
+                stage = replace(stage, body=tuple(joined_serials(stage.body)))
+            case HostIf():
+                stage = replace(
+                    stage, then=tuple(joined_serials(stage.then)), other=tuple(joined_serials(stage.other))
+                )
+        last = out[-1] if out else None
+        if isinstance(stage, SerialStage):
+            if isinstance(last, SerialStage) and (last.guards or stage.guards):
+                shared = _shared(last.guards, stage.guards)
+                out[-1] = replace(
+                    last,
+                    body=(*_conditional(last.body, last.guards[shared:]), *_conditional(stage.body, stage.guards[shared:])),
+                    guards=last.guards[:shared],
+                    why=(*last.why, *stage.why),
+                    live=last.live | stage.live,
+                )
+                continue
+            if (
+                isinstance(last, ReduceStage)
+                and _shared(last.guards, stage.guards) == len(last.guards)
+                and not contains_loop(stage.body)
+            ):
+                extra = _conditional(stage.body, stage.guards[len(last.guards) :])
+                out[-1] = replace(last, after=(*last.after, *extra), live=last.live | stage.live)
+                continue
+        out.append(stage)
+    return out
+
+
+def _shared(left: tuple[Guard, ...], right: tuple[Guard, ...]) -> int:
+    count = 0
+    while count < min(len(left), len(right)) and left[count] == right[count]:
+        count += 1
+    return count
+
+
+def _conditional(body: Body, guards: tuple[Guard, ...]) -> Body:
+    for guard in reversed(guards):
+        test: Expr = guard.flag if guard.holds else negate(guard.flag)
+        body = (If(test, body),)
+    return body
 
 
 def whole_body(stage: MapStage | ReduceStage | SerialStage) -> Body:

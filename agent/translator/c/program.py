@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
+
 from agent.translator.c.emit import Printer
 from agent.translator.c.kernels import Context, KernelCode, map_kernel, serial_kernel
+from agent.translator.c.planner import own_names
 from agent.translator.c.reduce import HELPERS, reduce_kernel
 from agent.translator.c.schedules import Choice, Schedule
 from agent.translator.c.stages import (
@@ -38,13 +42,24 @@ def emit_kernel(context: Context, stage: Kernel, choice: Choice) -> KernelCode:
             return serial_kernel(context, stage)
 
 
+def short_names(context: Context, stage: Kernel, code: KernelCode) -> KernelCode:
+    """Names that were numbered to be unique in the function, as C had them where the kernel has no other."""
+    text = code.text
+    for name in sorted(own_names(stage)):
+        base, _, suffix = name.rpartition("_")
+        if not base or not suffix.isdigit() or name in context.plan.device or _mentions(text, base):
+            continue
+        text = re.sub(rf"\b{re.escape(name)}\b", base, text)
+    return dataclasses.replace(code, text=text)
+
+
 class _Program:
     def __init__(self, context: Context, schedule: Schedule, prototype: str):
         self.context = context
         self.prototype = prototype.rstrip(";")
         found = kernels(context.plan.stages)
         self.codes = {
-            stage.name: emit_kernel(context, stage, choice)
+            stage.name: short_names(context, stage, emit_kernel(context, stage, choice))
             for stage, choice in zip(found, schedule.choices, strict=True)
         }
         self.order = [stage.name for stage in found]
@@ -122,6 +137,7 @@ class _Program:
         buffers = [b for name in self.order for b in self.codes[name].buffers]
         if self.context.plan.device:
             inside += ["Scalars *scalars;", "cudaMalloc(&scalars, sizeof(Scalars));"]
+            inside.append("cudaMemset(scalars, 0, sizeof(Scalars));")
             self.released.append("scalars")
         for buffer in buffers:
             inside += [f"{buffer.type} *{buffer.name};", f"cudaMalloc(&{buffer.name}, {buffer.count} * sizeof({buffer.type}));"]
@@ -248,8 +264,6 @@ def _merge_declarations(lines: list[str]) -> list[str]:
 
 
 def _mentions(text: str, name: str) -> bool:
-    import re
-
     return re.search(rf"\b{re.escape(name)}\b", text) is not None
 
 

@@ -37,14 +37,10 @@ def reduce_kernel(context: Context, stage: ReduceStage, choice: Choice) -> Kerne
     main, main_call = _main(context, stage, choice, threads, helpers)
     finish, finish_call = _finish(context, stage, choice, helpers)
     blocks = MAX_BLOCKS
-    buffers = [
-        Buffer(f"{stage.name}_{r.var.name}_partials", partial_type(r), str(blocks)) for r in stage.reductions
-    ] + [
-        Buffer(f"{stage.name}_{r.companion.name}_partials", r.companion.type.name, str(blocks))
-        for r in stage.reductions
-        if r.companion
-    ]
-    total = product(context, stage.dims)
+    types = [partial_type(r) for r in stage.reductions]
+    types += [r.companion.type.name for r in stage.reductions if r.companion]
+    buffers = [Buffer(name, kind, str(blocks)) for name, kind in zip(buffer_names(stage), types, strict=True)]
+    total = product(context, stage.dims, stage.dims)
     test = nonempty(context, stage.dims)
     per_block = threads * choice.per_thread
     need = f"blocks_for({total}, {per_block})"
@@ -93,9 +89,14 @@ def _main(
     text = [comment_of(stage), f"__global__ void {stage.name}({parameters}) {{"]
     text += ["    " + line for line in lines]
     text.append("}")
-    buffers = [f"{stage.name}_{r.var.name}_partials" for r in stage.reductions]
-    buffers += [f"{stage.name}_{r.companion.name}_partials" for r in stage.reductions if r.companion]
+    buffers = buffer_names(stage)
     return "\n".join(text), ", ".join([*given.arguments, *buffers])
+
+
+def buffer_names(stage: ReduceStage) -> list[str]:
+    """Of the blocks' partial results: values first, then positions."""
+    names = [r.var.name for r in stage.reductions] + [r.companion.name for r in stage.reductions if r.companion]
+    return [f"{stage.name}_partials"] if len(names) == 1 else [f"{stage.name}_{n}_partials" for n in names]
 
 
 def accumulated(stage: ReduceStage) -> set[str]:
@@ -120,7 +121,7 @@ def grid_stride(context: Context, dims: tuple[For, ...], inner: list[str]) -> li
             f"{name} += gridDim.x * blockDim.x) {{"
         )
         return [header, *inner, "}"]
-    total = product(context, dims)
+    total = product(context, dims, dims)
     lines = [
         f"const long long points = {total};",
         "for (long long point = blockIdx.x * blockDim.x + threadIdx.x; point < points; "
@@ -339,8 +340,7 @@ def _finish(context: Context, stage: ReduceStage, choice: Choice, helpers: list[
         for r in stage.reductions
         if r.companion
     ]
-    arguments = ["blocks", *(f"{stage.name}_{r.var.name}_partials" for r in stage.reductions)]
-    arguments += [f"{stage.name}_{r.companion.name}_partials" for r in stage.reductions if r.companion]
+    arguments = ["blocks", *buffer_names(stage)]
     done = ", ".join(f"`{n}`" for n in sorted(names))
     text = [
         f"// One block joins the blocks' partial results into {done}.",

@@ -148,7 +148,7 @@ def _extreme_branch(var: Var, writes: list[Assign], loop: For) -> Reduction | No
         others = [s for s in stmt.then if s is not write]
         if not others:
             return Reduction(var, op, line=write.line)
-        if len(others) != 1 or stmt not in loop.body:
+        if len(others) != 1 or not _outside_inner_loops(stmt, loop.body):
             return None  # one position, recorded in the loop that is looked at
         other = others[0]
         if not isinstance(other, Assign) or not isinstance(other.target, Var) or other.op:
@@ -162,6 +162,13 @@ def _extreme_branch(var: Var, writes: list[Assign], loop: For) -> Reduction | No
             return None
         return Reduction(var, op, other.target, test.op in ("<", ">"), line=write.line)
     return None
+
+
+def _outside_inner_loops(wanted: Stmt, body: Body) -> bool:
+    return any(
+        s == wanted or (isinstance(s, If) and (_outside_inner_loops(wanted, s.then) or _outside_inner_loops(wanted, s.other)))
+        for s in body
+    )
 
 
 def _logical(var: Var, writes: list[Assign], loop: For) -> Reduction | None:

@@ -153,7 +153,7 @@ class For:
     """A counted loop: `for (var = lo; var REL bound; var += step)`.
 
     `step` and `bound` do not change in the body, `var` is not assigned in it. `relation` is < <= > >= or !=.
-    `own` is true where nothing outside the loop sees `var`.
+    `own` is true where nothing outside the loop sees `var`. The loop also ends as soon as `extra` fails.
     """
 
     var: Var
@@ -164,6 +164,7 @@ class For:
     body: tuple[Stmt, ...]
     own: bool = True
     line: int = 0
+    extra: Expr | None = None
 
     @property
     def down(self) -> bool:
@@ -265,7 +266,8 @@ def rewrite(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
         case Binary():
             return replace(expr, left=rewrite(expr.left, change), right=rewrite(expr.right, change))
         case Cond():
-            return Cond(*(rewrite(e, change) for e in (expr.test, expr.then, expr.other)), expr.type)
+            test, then, other = (rewrite(e, change) for e in (expr.test, expr.then, expr.other))
+            return Cond(test, then, other, expr.type)
         case Call():
             return replace(expr, args=tuple(rewrite(a, change) for a in expr.args))
         case _:
@@ -319,7 +321,7 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
         case If() | While():
             return (stmt.test,)
         case For():
-            return (stmt.lo, stmt.bound, stmt.step)
+            return (stmt.lo, stmt.bound, stmt.step, *((stmt.extra,) if stmt.extra is not None else ()))
         case Switch():
             return (stmt.value,)
         case Return():
@@ -344,7 +346,10 @@ def map_expressions(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
         case While():
             stmt = replace(stmt, test=change(stmt.test))
         case For():
-            stmt = replace(stmt, lo=change(stmt.lo), bound=change(stmt.bound), step=change(stmt.step))
+            extra = change(stmt.extra) if stmt.extra is not None else None
+            stmt = replace(
+                stmt, lo=change(stmt.lo), bound=change(stmt.bound), step=change(stmt.step), extra=extra
+            )
         case Switch():
             stmt = replace(stmt, value=change(stmt.value))
         case Return() if stmt.value is not None:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from agent.protocols import Draft, Move
-from agent.translator.c.frontend import Function, read_function
+from agent.translator.c.frontend import read_function
 from agent.translator.c.kernels import Context
 from agent.translator.c.planner import plan
 from agent.translator.c.program import emit_program
 from agent.translator.c.schedules import Choice, Schedule
-from agent.translator.c.scope import Array, Unit
+from agent.translator.c.scope import Unit
 from agent.translator.c.stages import kernels
-from agent.translator.c.syntax import Assign, Load, number
 from sandbox.cancellation import Cancellation
 from sandbox.tasks.base import TaskSpec
 from sandbox.types import Evaluation
@@ -55,19 +53,8 @@ class CTranslator:
 
 def read(tree: Any, name: str, result: str | None) -> Context:
     """Reads and plans one function of a parsed file."""
-    function = with_result(read_function(Unit.of(tree), name), result)
-    made = plan(function)
-    return Context.of(function, made, function.body)
-
-
-def with_result(function: Function, result: str | None) -> Function:
-    """The value that C returns, stored through one more pointer."""
-    if function.result is None:
-        return function
-    name = result or "result"
-    store = Assign(Load(name, (number(0),), function.result.type), function.result)
-    arrays = {**function.arrays, name: Array(name, function.result.type)}
-    return replace(function, arrays=arrays, body=(*function.body, store), result=None)
+    function = read_function(Unit.of(tree), name, result or "result")
+    return Context.of(function, plan(function), function.body)
 
 
 def _parse(spec: TaskSpec) -> Any:
