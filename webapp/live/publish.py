@@ -54,7 +54,12 @@ def run_delta(run_id: UUID, event: TextDelta) -> None:
 
 
 def _send(group: str, message: dict[str, Any]) -> None:
-    asyncio.run_coroutine_threadsafe(_group_send(group, message), _running_loop())
+    sending = _group_send(group, message)
+    try:
+        asyncio.run_coroutine_threadsafe(sending, _running_loop())
+    except RuntimeError as error:  # the loop was closed in this very moment
+        sending.close()
+        logger.warning("a hint to %s was lost: %s", group, error)
 
 
 async def _group_send(group: str, message: dict[str, Any]) -> None:
