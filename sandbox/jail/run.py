@@ -74,6 +74,8 @@ def run(
     began = time.monotonic()
     for bind in binds:
         os.lstat(bind.source)
+    if cancel.is_set:
+        return Finished(None, None, b"", b"", 0.0, "cancelled")
     identity = Identity.fresh()
     options = bwrap_options(
         identity=identity, binds=binds, cwd=cwd, limits=limits, python=python, env=env or {}

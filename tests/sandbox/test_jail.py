@@ -267,9 +267,9 @@ def test_time_is_up_also_for_those_who_ignore_signals() -> None:
 
 
 def test_processor_time_is_limited() -> None:
-    finished = run("while True: pass", limits=limited(cpu_seconds=1))
+    finished = run("while True: pass", limits=limited(cpu_seconds=1, wall_seconds=60))
     assert finished.reason == "timeout"
-    assert finished.seconds < 3
+    assert finished.seconds < 50
 
 
 def test_cancelling_takes_less_than_a_tenth_of_a_second() -> None:

@@ -134,7 +134,7 @@ struct cudaDeviceProp {
     int multiProcessorCount;
     int integrated;
     int canMapHostMemory;
-    int textures[36];  // limits of textures and surfaces, which nothing here offers
+    int textures[39];  // limits of textures and surfaces, which nothing here offers
     size_t surfaceAlignment;
     int concurrentKernels;
     int ECCEnabled;

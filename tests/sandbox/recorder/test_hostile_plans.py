@@ -1,0 +1,120 @@
+"""A plan is written where hostile code ran: anything may arrive, nothing but a plan gets through."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandbox.errors import Judged
+from sandbox.plan import DEVICE_BASE, DEVICE_BYTES, LaunchPlan
+from sandbox.recorder.client import _ends, _plan
+
+LAUNCH = {
+    "op": "launch",
+    "module": 0,
+    "kernel": "k",
+    "grid": [1, 1, 1],
+    "block": [32, 1, 1],
+    "shared_bytes": 0,
+    "parameters": "00ff",
+}
+GOOD = {
+    "outcome": "returned",
+    "detail": "",
+    "unsupported": None,
+    "dropped": [],
+    "operations": [{"op": "allocate", "address": DEVICE_BASE, "bytes": 16}, LAUNCH],
+}
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def read(document: bytes) -> LaunchPlan:
+    return _plan(document, "", {}, [], {})
+
+
+def refused(document: bytes) -> str:
+    with pytest.raises(Judged) as judged:
+        read(document)
+    assert judged.value.verdict in ("launch_error", "unsupported")
+    return judged.value.message
+
+
+def test_a_good_plan_is_read() -> None:
+    assert len(read(json.dumps(GOOD).encode()).launches) == 1
+
+
+@given(st.binary(max_size=200))
+def test_bytes_are_refused(document: bytes) -> None:
+    refused(document)
+
+
+@given(json_values)
+def test_other_documents_are_refused(document: object) -> None:
+    refused(json.dumps(document).encode())
+
+
+@given(st.sampled_from(sorted(GOOD)), json_values)
+def test_a_field_of_another_shape_never_passes_unseen(field: str, value: object) -> None:
+    try:
+        plan = read(json.dumps({**GOOD, field: value}).encode())
+    except Judged:
+        return
+    assert isinstance(plan, LaunchPlan)
+
+
+@given(
+    st.sampled_from(
+        ["module", "kernel", "grid", "block", "shared_bytes", "parameters", "stream", "cooperative"]
+    ),
+    json_values,
+)
+def test_a_launch_stays_within_bounds(field: str, value: object) -> None:
+    document = {**GOOD, "operations": [{**LAUNCH, field: value}]}
+    try:
+        [launch] = read(json.dumps(document).encode()).launches
+    except Judged:
+        return
+    assert all(size >= 1 for size in (*launch.grid, *launch.block))
+    assert launch.block[2] <= 64
+    assert 0 <= launch.module < 64
+    bytes.fromhex(launch.parameters)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "memset", "address": 0, "value": 1, "bytes": 8},
+        {"op": "memset", "address": DEVICE_BASE + DEVICE_BYTES, "value": 1, "bytes": 8},
+        {"op": "memset", "address": DEVICE_BASE, "value": 256, "bytes": 8},
+        {"op": "copy", "to": DEVICE_BASE, "source": 5, "bytes": 8},
+        {"op": "upload", "to": DEVICE_BASE, "data": "0"},
+        {"op": "upload", "to": DEVICE_BASE, "data": "zz"},
+        {"op": "write_symbol", "module": 64, "symbol": "s", "offset": 0, "data": ""},
+        {"op": "write_symbol", "module": 0, "symbol": "s", "offset": -1, "data": ""},
+        {"op": "free", "address": DEVICE_BASE, "more": 1},
+        {"op": "system", "command": "true"},
+        {},
+    ],
+)
+def test_operations_out_of_bounds_are_refused(operation: dict[str, object]) -> None:
+    assert "damaged its launch plan" in refused(json.dumps({**GOOD, "operations": [operation]}).encode())
+
+
+def test_nesting_too_deep_to_parse_is_refused() -> None:
+    assert "damaged" in refused(b"[" * 1_000_000)
+
+
+def test_nothing_at_all_is_told_with_how_it_ended() -> None:
+    ends = _ends(b"0 signal 9\n1 exit 5\n")
+    with pytest.raises(Judged, match="it was killed by SIGKILL"):
+        _plan(b"", ends[0], {}, [], {})
+    with pytest.raises(Judged, match="it ended its process with exit code 5"):
+        _plan(b"", ends[1], {}, [], {})
