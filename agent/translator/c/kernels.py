@@ -240,7 +240,8 @@ def nonempty(context: Context, dims: Iterable[For]) -> str:
         trips = constant(trip_count(dim))
         if trips is not None and trips > 0:
             continue
-        if not names_read((dim.lo, dim.bound)).isdisjoint({d.var.name for d in every}):
+        depends = not names_read((dim.lo, dim.bound)).isdisjoint({d.var.name for d in every})
+        if depends or (dim.down and not dim.var.type.signed):
             parts.append(printer.expr(Binary(">", most(dim, every), number(0), INT), 3))
             continue
         relation = "<" if dim.relation == "!=" and not dim.down else ">" if dim.relation == "!=" else dim.relation

@@ -33,7 +33,7 @@ from agent.translator.c.syntax import (
     Var,
     While,
     add,
-    all_expressions,
+    blocks,
     constant,
     expressions,
     map_expressions,
@@ -326,10 +326,7 @@ def last_value(loop: For) -> Expr:
 # Dead code
 def _without_dead(body: Body, after: frozenset[str]) -> Body:
     kept = _sweep(body, after)
-    used = {n.name for e in all_expressions(kept) for n in walk(e) if isinstance(n, Var)}
-    used |= {s.target.name for s in walk_statements(kept) if isinstance(s, Assign) and isinstance(s.target, Var)}
-    used |= {s.var.name for s in walk_statements(kept) if isinstance(s, For) and not s.own}
-    used |= {n.name for e in all_expressions(kept) for n in walk(e) if isinstance(n, AddressOf)}
+    used = _free_names(kept)
     arrays = arrays_used(kept)
 
     def clean(stmts: Body) -> Body:
@@ -343,6 +340,21 @@ def _without_dead(body: Body, after: frozenset[str]) -> Body:
         return tuple(out)
 
     return clean(kept)
+
+
+def _free_names(body: Body) -> set[str]:
+    """Scalars that are read or written, other than variables of loops that own them."""
+    used: set[str] = set()
+    for stmt in body:
+        names = {n.name for e in expressions(stmt) for n in walk(e) if isinstance(n, Var | AddressOf)}
+        if isinstance(stmt, Assign) and isinstance(stmt.target, Var):
+            names.add(stmt.target.name)
+        for inner in blocks(stmt):
+            names |= _free_names(inner)
+        if isinstance(stmt, For):
+            names = names - {stmt.var.name} if stmt.own else names | {stmt.var.name}
+        used |= names
+    return used
 
 
 def _sweep(body: Body, after: frozenset[str]) -> Body:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from agent.translator.c.dataflow import flow
 from agent.translator.c.kernels import (
     Buffer,
     Context,
@@ -322,7 +323,7 @@ def _finish(context: Context, stage: ReduceStage, choice: Choice, helpers: list[
             lines.append(f"{value} = {name}({value});")
     lines.append("if (threadIdx.x == 0) {")
     printer = context.printer(scalar_body)
-    printer.changing = frozenset(names)
+    printer.changing = frozenset(names) | flow(stage.after).written
     ready = prepared(context, scalar_body, given.fetched)
     inner: list[str] = []
     cut = [i for i, s in enumerate(ready) if s in marks]
