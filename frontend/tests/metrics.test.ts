@@ -33,7 +33,7 @@ function metrics(...kernels: LineMetrics[][]): Metrics {
     families: { coalescing: 0.1, occupancy: 1 },
     measured_by: "emulator",
     kernels: kernels.map((lines) => ({ lines }) as KernelMetrics),
-    notes: ["coalescing: 32.0 sectors per request on line 12", "the L2 cache is not modelled"],
+    notes: ["Line 12 loads 32 sectors per request.", "An SM is full.", "No shared memory is accessed."],
     sizes: {},
   };
 }
@@ -82,8 +82,8 @@ describe("lineCosts", () => {
 
 it("gives each family its note and keeps the rest", () => {
   const { byFamily, others } = familyNotes(metrics());
-  expect(byFamily.get("coalescing")).toBe("32.0 sectors per request on line 12");
-  expect(others).toEqual(["the L2 cache is not modelled"]);
+  expect(byFamily.get("coalescing")).toBe("Line 12 loads 32 sectors per request.");
+  expect(others).toEqual(["No shared memory is accessed."]);
 });
 
 it("has seven steps from nothing to all", () => {

@@ -124,7 +124,7 @@ describe("CUDA", () => {
     const { language } = cudaFrom({ conf: {}, language: { keywords: ["for"], tokenizer: { root: [["raw"], ["rest"]] } } });
     expect(language.keywords).toContain("__global__");
     expect(language.keywords).toContain("for");
-    const root = language.tokenizer.root ?? [];
+    const { root } = language.tokenizer;
     expect(root[0]).toEqual(["raw"]);
     expect(root.at(-1)).toEqual(["rest"]);
     expect(root).toHaveLength(5);

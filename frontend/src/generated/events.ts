@@ -187,6 +187,15 @@ export interface FieldProblem {
   message: string;
 }
 
+/** One thing that this server needs or could use, found out by trying. */
+export interface Finding {
+  name: string;
+  ok: boolean;
+  detail: string;
+  how: string;
+  needed: boolean;
+}
+
 export interface Flop {
   fp16: number;
   fp32: number;

@@ -37,7 +37,7 @@ export function OutcomeCard({ ended }: { ended: RunEnded }): JSX.Element {
           {problem.column ? `:${problem.column}` : ""}
         </button>
       ) : null}
-      {problem?.hint ? <p class="outcome-hint">{problem.hint}</p> : null}
+      {problem?.hint && !asksHere(problem) ? <p class="outcome-hint">{problem.hint}</p> : null}
       {problem?.choices.length && document ? <Choices problem={problem} document={document} /> : null}
       <div class="buttons">
         <AgainButton />
@@ -82,6 +82,11 @@ function AgainButton(): JSX.Element | null {
 /** Kinds whose choices are functions or classes to choose from, and kinds whose choices are arrays to size. */
 const CHOOSES_ENTRY = new Set(["several_functions", "unknown_entry"]);
 const ASKS_EXTENT = new Set(["unknown_extent", "reference_faults"]);
+
+/** The hint says how to answer on the command line; here the answer is a button or a form. */
+function asksHere(problem: Problem): boolean {
+  return problem.choices.length > 0 && (CHOOSES_ENTRY.has(problem.kind) || problem.kind === "unknown_extent");
+}
 
 function Choices({ problem, document }: { problem: Problem; document: SourceDocument }): JSX.Element {
   if (ASKS_EXTENT.has(problem.kind)) return <ExtentForm problem={problem} document={document} />;

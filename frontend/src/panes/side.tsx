@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import { getDoctor, type Finding } from "../protocol/api";
+import { ApiError, getDoctor, type Finding } from "../protocol/api";
 import { execute } from "../state/commands";
 import { layout, resetLayout, setLayout, sideView, type ThemeChoice } from "../state/layout";
 import { bootstrap } from "../state/workbench";
@@ -75,7 +75,12 @@ async function examine(): Promise<void> {
   try {
     findings.value = await getDoctor();
   } catch (error) {
-    doctorFailed.value = error instanceof Error ? error.message : String(error);
+    const unknown = error instanceof ApiError && error.status === 404;
+    doctorFailed.value = unknown
+      ? "This server does not say. On its own machine, kernelwright doctor does."
+      : error instanceof Error
+        ? error.message
+        : String(error);
   }
 }
 

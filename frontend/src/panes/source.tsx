@@ -104,9 +104,13 @@ export async function openFiles(files: readonly File[]): Promise<void> {
 function Tabs(): JSX.Element {
   const list = docs.documents.value;
   const current = docs.active.value;
+  const bar = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    bar.current?.querySelector(".tab.active")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [current?.id, list.length]);
   return (
     <PaneHeader>
-      <div class="tabs" role="tablist" aria-label="Open sources">
+      <div class="tabs" role="tablist" aria-label="Open sources" ref={bar}>
         {list.map((it) => (
           <div key={it.id} class={`tab${it.id === current?.id ? " active" : ""}`}>
             <button

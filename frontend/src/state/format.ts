@@ -41,7 +41,7 @@ export function seconds(value: number): string {
 }
 
 export function percent(ratio: number): string {
-  return `${(ratio * 100).toFixed(ratio > 0.995 || ratio < 0.005 ? 0 : ratio < 0.1 ? 1 : 0)} %`;
+  return `${(ratio * 100).toFixed(ratio > 0.995 || ratio < 0.005 ? 0 : ratio < 0.1 ? 1 : 0)}%`;
 }
 
 export function scientific(value: number): string {

@@ -54,7 +54,7 @@ function restore(): Layout {
 }
 
 export const layout = signal<Layout>(restore());
-export const panelTab = signal<PanelTab>("problems");
+export const panelTab = signal<PanelTab>("agent");
 export const sideView = signal<SideView>("explorer");
 
 export function setLayout(change: Partial<Layout>): void {

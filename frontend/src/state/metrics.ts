@@ -91,7 +91,7 @@ function show(row: LineMetrics, view: LineView, share: number): { label: string;
     case "lanes":
       return lanes(row);
     case "instructions":
-      return row.instructions ? { label: share < 0.01 ? "< 1 %" : `${(share * 100).toFixed(0)} %`, waste: share } : null;
+      return row.instructions ? { label: share < 0.01 ? "< 1%" : `${(share * 100).toFixed(0)}%`, waste: share } : null;
     case "telling": {
       const candidates = [spills(row), conflicts(row), sectors(row), row.divergent_branches ? lanes(row) : null];
       const known = candidates.filter((it) => it !== null);
@@ -179,14 +179,9 @@ export function scaleStep(waste: number): number {
 }
 
 const FAMILY_TITLES: Record<string, string> = {
-  coalescing: "Coalescing",
-  shared_memory: "Shared memory",
-  occupancy: "Occupancy",
-  arithmetic_intensity: "Arithmetic intensity",
-  divergence: "Divergence",
-  synchronisation: "Synchronisation",
-  load_balance: "Load balance",
-  spills_and_launches: "Spills and launches",
+  intensity: "Arithmetic intensity",
+  balance: "Load balance",
+  overheads: "Spills and launches",
 };
 
 export function familyTitle(slug: string): string {
@@ -194,15 +189,11 @@ export function familyTitle(slug: string): string {
   return FAMILY_TITLES[slug] ?? words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Notes come one a family, each opening with its family's name: "coalescing: ...". Others are told apart. */
+/** Notes come one for each scored family, in the same order, then those of families that do not apply. */
 export function familyNotes(metrics: Metrics): { byFamily: Map<string, string>; others: string[] } {
-  const byFamily = new Map<string, string>();
-  const others: string[] = [];
-  for (const note of metrics.notes) {
-    const [head = "", ...rest] = note.split(":");
-    const slug = head.trim().toLowerCase().replaceAll(" ", "_");
-    if (rest.length && slug in metrics.families && !byFamily.has(slug)) byFamily.set(slug, rest.join(":").trim());
-    else others.push(note);
-  }
-  return { byFamily, others };
+  const families = Object.keys(metrics.families);
+  return {
+    byFamily: new Map(families.map((slug, index) => [slug, metrics.notes[index] ?? ""])),
+    others: metrics.notes.slice(families.length),
+  };
 }

@@ -24,11 +24,10 @@ export function scoreDelta(run: RunView, turn: TurnView): { delta: number; again
   return base && before !== null ? { delta: score - before, against: base.number } : null;
 }
 
-/** "compiling", "replaying draw 2 (2 of 5)". */
+/** "compiling", "replaying 2 of 5". */
 export function stageText(stage: StageView): string {
   const progress = stage.of === null ? "" : ` ${stage.done ?? 0} of ${stage.of}`;
-  const about = stage.detail ? ` ${stage.detail}` : "";
-  return `${stageWords(stage.stage)}${about}${progress}`;
+  return `${stageWords(stage.stage)}${progress}`;
 }
 
 export function failedChecks(turn: TurnView): number {

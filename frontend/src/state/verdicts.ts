@@ -73,6 +73,7 @@ const STAGES: Record<string, string> = {
   reference: "building the reference",
   compile: "compiling",
   record: "recording the launch",
+  lower: "lowering PTX",
   replay: "replaying",
   verify: "comparing results",
   measure: "measuring",

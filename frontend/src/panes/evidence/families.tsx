@@ -18,7 +18,7 @@ export function Families({ metrics }: { metrics: Metrics }): JSX.Element {
         ))}
       </ul>
       {others.length ? (
-        <ul class="notes">
+        <ul class="absent">
           {others.map((note) => (
             <li key={note}>{note}</li>
           ))}

@@ -1,6 +1,6 @@
 /** The launches: shape, registers, shared memory and occupancy of each. */
 import type { JSX } from "preact";
-import type { CompiledKernel, KernelMetrics, PlannedLaunch } from "../../generated/events";
+import type { CompiledKernel, KernelMetrics, PlannedLaunch, PlanSummary } from "../../generated/events";
 import { bytes, compact, count, dims, percent, plural } from "../../state/format";
 import { scaleStep } from "../../state/metrics";
 import type { TurnView } from "../../state/run";
@@ -8,54 +8,53 @@ import { Section } from "../parts";
 
 export function Kernels({ turn }: { turn: TurnView }): JSX.Element | null {
   const { plan, compile, metrics } = turn;
-  const launches: readonly (PlannedLaunch | KernelMetrics)[] = plan?.launches ?? metrics?.kernels ?? [];
-  if (!launches.length) return null;
+  const rows = metrics ? metrics.kernels.map((it) => measuredRow(it, plan)) : (plan?.launches.map(plannedRow) ?? []);
+  if (!rows.length) return null;
+  const total = plan?.launches.length ?? 0;
   return (
     <Section
       title="Launches"
       aside={
         plan
-          ? [plural(launches.length, "launch", "launches"), plan.scratch_bytes ? `${bytes(plan.scratch_bytes)} scratch` : ""]
-              .filter(Boolean)
-              .join(", ")
+          ? [plural(total, "launch", "launches"), plan.scratch_bytes ? `${bytes(plan.scratch_bytes)} scratch` : ""].filter(Boolean).join(", ")
           : null
       }
     >
-      {launches.slice(0, 12).map((launch, index) => {
-        const name = "kernel" in launch ? launch.kernel : launch.name;
-        return (
-          <Launch
-            key={index}
-            name={name}
-            grid={launch.grid}
-            block={launch.block}
-            dynamic={"shared_bytes" in launch ? launch.shared_bytes : 0}
-            compiled={compile?.kernels.find((it) => it.name === name || it.symbol === name) ?? null}
-            measured={metrics?.kernels[index] ?? null}
-          />
-        );
-      })}
-      {launches.length > 12 ? <p class="evidence-note muted">and {launches.length - 12} more</p> : null}
+      {rows.slice(0, MOST).map((row, index) => (
+        <Launch key={index} row={row} compiled={compile?.kernels.find((it) => it.name === row.name || it.symbol === row.name) ?? null} />
+      ))}
+      {rows.length > MOST ? <p class="evidence-note muted">and {rows.length - MOST} more</p> : null}
       {plan?.copies ? <p class="evidence-note num">{plural(plan.copies, "copy", "copies")} in the plan</p> : null}
     </Section>
   );
 }
 
-function Launch({
-  name,
-  grid,
-  block,
-  dynamic,
-  compiled,
-  measured,
-}: {
+const MOST = 12;
+
+interface Row {
   name: string;
+  times: number;
   grid: readonly number[];
   block: readonly number[];
+  /** Bytes a block asked for at the launch. */
   dynamic: number;
-  compiled: CompiledKernel | null;
   measured: KernelMetrics | null;
-}): JSX.Element {
+}
+
+/** Equal launches are measured as one. */
+function measuredRow(kernel: KernelMetrics, plan: PlanSummary | null): Row {
+  const planned = plan?.launches.find((it) => it.kernel === kernel.name && String(it.block) === String(kernel.block));
+  const { name, launches: times, grid, block } = kernel;
+  return { name, times, grid, block, dynamic: planned?.shared_bytes ?? 0, measured: kernel };
+}
+
+function plannedRow(launch: PlannedLaunch): Row {
+  const { kernel: name, grid, block, shared_bytes: dynamic } = launch;
+  return { name, times: 1, grid, block, dynamic, measured: null };
+}
+
+function Launch({ row, compiled }: { row: Row; compiled: CompiledKernel | null }): JSX.Element {
+  const { name, times, grid, block, dynamic, measured } = row;
   const shared = dynamic + (compiled?.shared_bytes ?? 0);
   const spills = (compiled?.spill_load_bytes ?? 0) + (compiled?.spill_store_bytes ?? 0);
   return (
@@ -65,7 +64,7 @@ function Launch({
           {name}
         </code>
         <span class="num muted">
-          ⟨{dims(grid)}, {dims(block)}⟩
+          {times > 1 ? `${count(times)} of ` : ""}⟨{dims(grid)}, {dims(block)}⟩
         </span>
       </div>
       <dl class="facts">
@@ -99,6 +98,7 @@ function Measured({ kernel }: { kernel: KernelMetrics }): JSX.Element {
           <span class={`metric-${scaleStep(1 - occupancy)}`} style={{ width: `${occupancy * 100}%` }} />
         </span>
         {percent(occupancy)} <span class="muted">theoretical, by {limiter.replaceAll("_", " ")}</span>
+        {kernel.occupancy_next_step ? <div class="muted">{kernel.occupancy_next_step}</div> : null}
       </dd>
       <dt>Loads</dt>
       <dd class="num">{efficiency(kernel.global_load_requests, kernel.global_load_sectors, kernel.global_load_efficiency)}</dd>
