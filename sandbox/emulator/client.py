@@ -1,4 +1,4 @@
-"""The judge's door to the emulator: lower PTX to native code, replay launch plans on it. Both happen in jails."""
+"""The judge's door to the emulator: lower PTX to native code, replay plans on it. Both happen in jails."""
 
 from __future__ import annotations
 

@@ -381,9 +381,9 @@ class _BodyParser:
         match = _REG.match(statement)
         if match is None:
             raise PtxError(f"register declaration not understood: {statement!r}", self.line)
-        kind = match[1] if match[1] == "pred" else f"b{type_bytes(match[1]) * 8}"
-        if match[1].startswith(".v"):
+        if match[1].startswith("v"):
             raise PtxError(f"unsupported: vector register {statement!r}", self.line)
+        kind = match[1] if match[1] == "pred" else f"b{type_bytes(match[1]) * 8}"
         suffix = f"@{self.scope_count}" if len(self.scopes) > 1 else ""
         for name in (part.strip() for part in match[2].split(",")):
             family = re.match(r"(%?[\w$]+)<(\d+)>$", name)

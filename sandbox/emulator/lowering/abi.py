@@ -1,4 +1,4 @@
-"""What lowered code and the C++ runtime agree on. `runtime/abi.h` states the same numbers and asserts them."""
+"""What lowered code and the C++ runtime agree on. `runtime/abi.h` states and asserts the same numbers."""
 
 from __future__ import annotations
 

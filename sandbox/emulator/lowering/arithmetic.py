@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sandbox.emulator.lowering.builder import BITS, FLOATS, Builder, Value, element_type
-from sandbox.ptx.model import Immediate, Instruction, Operand, Pair, Register, Vector
+from sandbox.ptx.model import Immediate, Instruction
 
 Handler = Callable[[Builder, Instruction], None]
 HANDLERS: dict[str, Handler] = {}
@@ -84,19 +84,19 @@ def select(build: Builder, condition: Value, first: Value, second: Value) -> Val
     return Value(text, first.type, first.scalar)
 
 
-def _kind(parts: tuple[str, ...]) -> str:
+def kind_of(parts: tuple[str, ...]) -> str:
     return element_type(parts[-1])
 
 
-def _signed(parts: tuple[str, ...]) -> bool:
+def signed(parts: tuple[str, ...]) -> bool:
     return parts[-1][0] == "s"
 
 
-def _sources(build: Builder, instruction: Instruction, kind: str, count: int) -> list[Value]:
+def sources_of(build: Builder, instruction: Instruction, kind: str, count: int) -> list[Value]:
     return [build.operand(operand, kind) for operand in instruction.operands[1 : 1 + count]]
 
 
-def _packed(parts: tuple[str, ...]) -> bool:
+def packed(parts: tuple[str, ...]) -> bool:
     return parts[-1].endswith("x2")
 
 
@@ -106,20 +106,20 @@ def _packed(parts: tuple[str, ...]) -> bool:
 @handles("add", "sub", "mul", "fma", "mad", "addc", "subc", "madc")
 def multiply_add(build: Builder, instruction: Instruction) -> None:
     parts = instruction.parts
-    if _packed(parts):
+    if packed(parts):
         _packed_half(build, instruction)
         return
     if "cc" in parts or parts[0] in ("addc", "subc", "madc"):
         _with_carry(build, instruction)
         return
-    kind = _kind(parts)
+    kind = kind_of(parts)
     if kind in FLOATS:
         _float_arithmetic(build, instruction, kind)
         return
     if parts[0] in ("mul", "mad"):
         _integer_product(build, instruction, kind)
         return
-    first, second = _sources(build, instruction, kind, 2)
+    first, second = sources_of(build, instruction, kind, 2)
     if "sat" in parts:
         result = intrinsic(build, f"llvm.s{parts[0]}.sat", [first, second])
     else:
@@ -131,7 +131,7 @@ def _float_arithmetic(build: Builder, instruction: Instruction, kind: str) -> No
     parts = instruction.parts
     name = "fma" if parts[0] == "mad" else parts[0]
     count = 3 if name == "fma" else 2
-    sources = [flushed(build, value, parts) for value in _sources(build, instruction, kind, count)]
+    sources = [flushed(build, value, parts) for value in sources_of(build, instruction, kind, count)]
     build.write(instruction.operands[0], float_operation(build, name, kind, sources, parts))
 
 
@@ -186,15 +186,15 @@ def _packed_half(build: Builder, instruction: Instruction) -> None:
 
 def _integer_product(build: Builder, instruction: Instruction, kind: str) -> None:
     parts = instruction.parts
-    first, second = _sources(build, instruction, kind, 2)
-    extend = "sext" if _signed(parts) else "zext"
+    first, second = sources_of(build, instruction, kind, 2)
+    extend = "sext" if signed(parts) else "zext"
     if "24" in parts[0]:
         raise build.unsupported(instruction.opcode)
     if "wide" in parts:
         wide = f"i{2 * BITS[kind]}"
         result = binary(build, "mul", build.convert(extend, first, wide), build.convert(extend, second, wide))
     elif "hi" in parts:
-        result = high_product(build, first, second, signed=_signed(parts))
+        result = high_product(build, first, second, signed=signed(parts))
     else:
         result = binary(build, "mul", first, second)
     if parts[0] == "mad":
@@ -216,14 +216,14 @@ def high_product(build: Builder, first: Value, second: Value, *, signed: bool) -
 def _with_carry(build: Builder, instruction: Instruction) -> None:
     """add.cc, addc, sub.cc, subc, mad.cc, madc: the carry flag is one more bit a lane."""
     parts = instruction.parts
-    kind = _kind(parts)
+    kind = kind_of(parts)
     operands = [
-        build.splat(value) for value in _sources(build, instruction, kind, len(instruction.operands) - 1)
+        build.splat(value) for value in sources_of(build, instruction, kind, len(instruction.operands) - 1)
     ]
     full = f"<32 x {kind}>"
     if parts[0].startswith("mad"):
         if "hi" in parts:
-            product = build.splat(high_product(build, operands[0], operands[1], signed=_signed(parts)))
+            product = build.splat(high_product(build, operands[0], operands[1], signed=signed(parts)))
         else:
             product = binary(build, "mul", operands[0], operands[1])
         operands = [product, operands[2]]
@@ -258,8 +258,8 @@ def _with_carry(build: Builder, instruction: Instruction) -> None:
 @handles("div", "rem")
 def divide(build: Builder, instruction: Instruction) -> None:
     parts = instruction.parts
-    kind = _kind(parts)
-    sources = [flushed(build, value, parts) for value in _sources(build, instruction, kind, 2)]
+    kind = kind_of(parts)
+    sources = [flushed(build, value, parts) for value in sources_of(build, instruction, kind, 2)]
     directed = directed_rounding(parts)
     if kind not in FLOATS or directed:
         name = f"kw_{parts[0]}_{directed}_{parts[-1]}" if directed else f"kw_{parts[0]}_{parts[-1]}"
@@ -272,7 +272,7 @@ def divide(build: Builder, instruction: Instruction) -> None:
 @handles("rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh")
 def unary_function(build: Builder, instruction: Instruction) -> None:
     parts = instruction.parts
-    kind = _kind(parts)
+    kind = kind_of(parts)
     if kind not in ("float", "double"):
         raise build.unsupported(instruction.opcode)
     source = flushed(build, build.operand(instruction.operands[1], kind), parts)
@@ -294,11 +294,11 @@ def unary_function(build: Builder, instruction: Instruction) -> None:
 @handles("neg", "abs")
 def sign(build: Builder, instruction: Instruction) -> None:
     parts = instruction.parts
-    if _packed(parts):
+    if packed(parts):
         source = build.operand(instruction.operands[1], "i32")
         build.write(instruction.operands[0], _sign_bits(build, parts[0], source, 0x8000_8000))
         return
-    kind = _kind(parts)
+    kind = kind_of(parts)
     if kind in FLOATS:
         source = flushed(build, build.operand(instruction.operands[1], kind), parts)
         integers = build.convert("bitcast", build.splat(source), f"i{BITS[kind]}")
@@ -322,18 +322,18 @@ def _sign_bits(build: Builder, name: str, value: Value, bit: int) -> Value:
 @handles("copysign")
 def copysign(build: Builder, instruction: Instruction) -> None:
     """PTX takes the sign from the first operand."""
-    kind = _kind(instruction.parts)
-    signs, magnitudes = _sources(build, instruction, kind, 2)
+    kind = kind_of(instruction.parts)
+    signs, magnitudes = sources_of(build, instruction, kind, 2)
     build.write(instruction.operands[0], intrinsic(build, "llvm.copysign", [magnitudes, signs]))
 
 
 @handles("min", "max")
 def extreme(build: Builder, instruction: Instruction) -> None:
     parts = instruction.parts
-    kind = _kind(parts)
-    if _packed(parts) or "relu" in parts or "xorsign" in parts or kind in ("half", "bfloat"):
+    kind = kind_of(parts)
+    if packed(parts) or "relu" in parts or "xorsign" in parts or kind in ("half", "bfloat"):
         raise build.unsupported(instruction.opcode)
-    sources = [flushed(build, value, parts) for value in _sources(build, instruction, kind, 2)]
+    sources = [flushed(build, value, parts) for value in sources_of(build, instruction, kind, 2)]
     if kind in FLOATS:
         # NaN loses unless `.NaN` says otherwise, and -0 is below +0.
         ending = "imum" if "NaN" in parts else "imumnum"
@@ -343,330 +343,6 @@ def extreme(build: Builder, instruction: Instruction) -> None:
             result = intrinsic(build, f"llvm.{parts[0]}{ending}", [result, third])
     else:
         order = {"min": "lt", "max": "gt"}[parts[0]]
-        less = compare(build, f"icmp {'s' if _signed(parts) else 'u'}{order}", *sources)
+        less = compare(build, f"icmp {'s' if signed(parts) else 'u'}{order}", *sources)
         result = select(build, less, *sources)
     build.write(instruction.operands[0], result)
-
-
-# Bits ---------------------------------------------------------------------------------------------------
-
-
-@handles("and", "or", "xor", "not", "cnot")
-def logic(build: Builder, instruction: Instruction) -> None:
-    parts = instruction.parts
-    if parts[-1] == "pred":
-        _predicate_logic(build, instruction)
-        return
-    kind = _kind(parts)
-    first = build.operand(instruction.operands[1], kind)
-    if parts[0] == "not":
-        result = binary(build, "xor", first, integer(build, -1, kind))
-    elif parts[0] == "cnot":
-        zero = compare(build, "icmp eq", first, integer(build, 0, kind))
-        result = select(build, zero, integer(build, 1, kind), integer(build, 0, kind))
-    else:
-        result = binary(build, parts[0], first, build.operand(instruction.operands[2], kind))
-    build.write(instruction.operands[0], result)
-
-
-def _predicate_logic(build: Builder, instruction: Instruction) -> None:
-    values = [build.operand(operand, "i1") for operand in instruction.operands[1:]]
-    if instruction.parts[0] == "not":
-        values.append(Value("true", "i1", True))
-    name = "xor" if instruction.parts[0] == "not" else instruction.parts[0]
-    build.write(instruction.operands[0], combine(build, name, values[0], values[1]))
-
-
-def combine(build: Builder, name: str, first: Value, second: Value) -> Value:
-    """and, or, xor of two predicates."""
-    if first.type == "i1" and second.type == "i1" and first.scalar and second.scalar:
-        return binary(build, name, first, second)
-    return Value(build.op(f"{name} i32 {build.as_mask(first)}, {build.as_mask(second)}"), "mask", True)
-
-
-@handles("shl", "shr")
-def shift(build: Builder, instruction: Instruction) -> None:
-    """Counts at or above the width give 0, or the sign in all bits."""
-    parts = instruction.parts
-    kind = _kind(parts)
-    bits = BITS[kind]
-    value = build.operand(instruction.operands[1], kind)
-    arithmetic = parts[0] == "shr" and _signed(parts)
-    operation = "shl" if parts[0] == "shl" else "ashr" if arithmetic else "lshr"
-    if isinstance(instruction.operands[2], Immediate):
-        count = instruction.operands[2].value & 0xFFFFFFFF
-        if count >= bits and not arithmetic:
-            result = binary(build, "and", value, integer(build, 0, kind))
-        else:
-            result = binary(build, operation, value, integer(build, min(count, bits - 1), kind))
-        build.write(instruction.operands[0], result)
-        return
-    amount = build.operand(instruction.operands[2], "i32")
-    limit = integer(build, bits - 1, "i32")
-    over = compare(build, "icmp ugt", amount, limit)
-    capped = select(build, over, limit, amount)
-    if kind != "i32":
-        capped = build.convert("trunc" if bits < 32 else "zext", capped, kind)
-    result = binary(build, operation, value, capped)
-    if not arithmetic:
-        result = select(build, over, integer(build, 0, kind), result)
-    build.write(instruction.operands[0], result)
-
-
-@handles("shf")
-def funnel_shift(build: Builder, instruction: Instruction) -> None:
-    """shf.{l,r}.{clamp,wrap}.b32 d, a, b, c: 64 bits b:a shifted, the upper or lower half kept."""
-    low, high, count = (build.operand(operand, "i32") for operand in instruction.operands[1:4])
-    if "wrap" in instruction.parts:
-        amount = binary(build, "and", count, integer(build, 31, "i32"))
-    else:
-        over = compare(build, "icmp ugt", count, integer(build, 32, "i32"))
-        amount = select(build, over, integer(build, 32, "i32"), count)
-    upper = binary(build, "shl", build.convert("zext", high, "i64"), integer(build, 32, "i64"))
-    both = binary(build, "or", upper, build.convert("zext", low, "i64"))
-    moved = build.convert("zext", amount, "i64")
-    if "l" in instruction.parts:
-        shifted = binary(build, "lshr", binary(build, "shl", both, moved), integer(build, 32, "i64"))
-    else:
-        shifted = binary(build, "lshr", both, moved)
-    build.write(instruction.operands[0], build.convert("trunc", shifted, "i32"))
-
-
-@handles("lop3")
-def three_input_logic(build: Builder, instruction: Instruction) -> None:
-    table = instruction.operands[4]
-    if not isinstance(table, Immediate) or isinstance(instruction.operands[0], Pair):
-        raise build.unsupported(instruction.opcode)
-    sources = build.together(*_sources(build, instruction, "i32", 3))
-    ones = integer(build, -1, "i32")
-    inverted = [binary(build, "xor", source, ones) for source in sources]
-    result: Value | None = None
-    for row in range(8):
-        if not table.value >> row & 1:
-            continue
-        term: Value | None = None
-        for index, bit in enumerate((row >> 2 & 1, row >> 1 & 1, row & 1)):
-            chosen = sources[index] if bit else inverted[index]
-            term = chosen if term is None else binary(build, "and", term, chosen)
-        assert term is not None
-        result = term if result is None else binary(build, "or", result, term)
-    build.write(instruction.operands[0], result or integer(build, 0, "i32"))
-
-
-@handles(
-    "popc",
-    "clz",
-    "brev",
-    "bfind",
-    "bfe",
-    "bfi",
-    "prmt",
-    "szext",
-    "bmsk",
-    "fns",
-    "sad",
-    "dp4a",
-    "dp2a",
-    "testp",
-)
-def bit_helper(build: Builder, instruction: Instruction) -> None:
-    """Bit operations whose LLVM form would be long or missing: helpers over 32 lanes."""
-    parts = instruction.parts
-    name = parts[0]
-    destination, sources = instruction.operands[0], instruction.operands[1:]
-    if name in ("popc", "clz", "brev"):
-        value = build.operand(sources[0], _kind(parts))
-        if name == "brev":
-            result = intrinsic(build, "llvm.bitreverse", [build.splat(value)])
-        elif name == "popc":
-            result = intrinsic(build, "llvm.ctpop", [build.splat(value)])
-        else:
-            result = intrinsic(build, "llvm.ctlz", [build.splat(value)], ", i1 false")
-        build.write(destination, result if name == "brev" else build.convert("trunc", result, "i32"))
-        return
-    if name == "testp":
-        raise build.unsupported(instruction.opcode)
-    kinds = {
-        "bfe": [_kind(parts), "i32", "i32"],
-        "bfi": [_kind(parts), _kind(parts), "i32", "i32"],
-        "prmt": ["i32"] * 3,
-        "bfind": [_kind(parts)],
-        "sad": [_kind(parts)] * 3,
-        "dp4a": ["i32"] * 3,
-        "szext": ["i32"] * 2,
-        "bmsk": ["i32"] * 2,
-    }.get(name)
-    if kinds is None or len(kinds) != len(sources) or (name == "prmt" and len(parts) > 2):
-        raise build.unsupported(instruction.opcode)
-    values = [build.operand(operand, kind) for operand, kind in zip(sources, kinds, strict=True)]
-    result_kind = "i32" if name == "bfind" else kinds[0]
-    build.write(destination, build.helper("kw_" + "_".join(parts), values, result_kind))
-
-
-# Comparison and selection -------------------------------------------------------------------------------
-
-_INTEGER_COMPARISONS = {
-    "eq": ("eq", "eq"),
-    "ne": ("ne", "ne"),
-    "lt": ("slt", "ult"),
-    "le": ("sle", "ule"),
-    "gt": ("sgt", "ugt"),
-    "ge": ("sge", "uge"),
-    "lo": ("ult", "ult"),
-    "ls": ("ule", "ule"),
-    "hi": ("ugt", "ugt"),
-    "hs": ("uge", "uge"),
-}
-_FLOAT_COMPARISONS = {
-    "eq": "oeq",
-    "ne": "one",
-    "lt": "olt",
-    "le": "ole",
-    "gt": "ogt",
-    "ge": "oge",
-    "equ": "ueq",
-    "neu": "une",
-    "ltu": "ult",
-    "leu": "ule",
-    "gtu": "ugt",
-    "geu": "uge",
-    "num": "ord",
-    "nan": "uno",
-}
-
-
-def comparison(build: Builder, parts: tuple[str, ...], first: Operand, second: Operand) -> Value:
-    kind = _kind(parts)
-    values = [flushed(build, build.operand(operand, kind), parts) for operand in (first, second)]
-    if kind in FLOATS:
-        return compare(build, f"fcmp {_FLOAT_COMPARISONS[parts[1]]}", *values)
-    return compare(build, f"icmp {_INTEGER_COMPARISONS[parts[1]][0 if _signed(parts) else 1]}", *values)
-
-
-@handles("setp")
-def set_predicate(build: Builder, instruction: Instruction) -> None:
-    parts, operands = instruction.parts, instruction.operands
-    if _packed(parts):
-        raise build.unsupported(instruction.opcode)
-    result = comparison(build, parts, operands[1], operands[2])
-    boolean = next((part for part in parts[2:] if part in ("and", "or", "xor")), None)
-    inverse: Value | None = None
-    target = operands[0]
-    if isinstance(target, Pair) and target.second is not None:
-        inverse = combine(build, "xor", result, Value("true", "i1", True))
-    if boolean is not None:
-        third = build.operand(operands[3], "i1")
-        result = combine(build, boolean, result, third)
-        inverse = combine(build, boolean, inverse, third) if inverse is not None else None
-    if isinstance(target, Pair):
-        build.write(target.first, result)
-        if inverse is not None:
-            build.write(target.second, inverse)
-    else:
-        build.write(target, result)
-
-
-@handles("set")
-def set_value(build: Builder, instruction: Instruction) -> None:
-    """set.cmp.dtype.stype: all ones (or 1.0) where the comparison holds."""
-    parts = instruction.parts
-    if len(instruction.operands) != 3 or _packed(parts):
-        raise build.unsupported(instruction.opcode)
-    kind = element_type(parts[-2])
-    result = comparison(build, parts, instruction.operands[1], instruction.operands[2])
-    if kind in FLOATS:
-        build.write(
-            instruction.operands[0],
-            select(build, result, Value("1.0", kind, True), Value("0.0", kind, True)),
-        )
-    else:
-        build.write(
-            instruction.operands[0], select(build, result, integer(build, -1, kind), integer(build, 0, kind))
-        )
-
-
-@handles("selp")
-def select_by_predicate(build: Builder, instruction: Instruction) -> None:
-    kind = _kind(instruction.parts)
-    first, second = _sources(build, instruction, kind, 2)
-    build.write(
-        instruction.operands[0],
-        select(build, build.operand(instruction.operands[3], "i1"), first, second),
-    )
-
-
-@handles("slct")
-def select_by_sign(build: Builder, instruction: Instruction) -> None:
-    parts = instruction.parts
-    kind, test = element_type(parts[-2]), _kind(parts)
-    first, second = _sources(build, instruction, kind, 2)
-    third = build.operand(instruction.operands[3], test)
-    operation = "fcmp oge" if test in FLOATS else "icmp sge"
-    zero = Value("0.0", test, True) if test in FLOATS else integer(build, 0, test)
-    build.write(instruction.operands[0], select(build, compare(build, operation, third, zero), first, second))
-
-
-# Moves --------------------------------------------------------------------------------------------------
-
-
-@handles("mov")
-def move(build: Builder, instruction: Instruction) -> None:
-    target, source = instruction.operands
-    kind = _kind(instruction.parts)
-    if isinstance(source, Vector):
-        build.write(target, _packed_value(build, source, kind))
-    elif isinstance(target, Vector):
-        _unpack(build, target, build.operand(source, kind))
-    elif kind == "i1" and isinstance(source, Immediate):
-        build.write(target, Value("true" if source.value else "false", "i1", True))
-    else:
-        build.write(target, build.operand(source, kind))
-
-
-def _packed_value(build: Builder, source: Vector, kind: str) -> Value:
-    part = BITS[kind] // len(source.items)
-    result: Value | None = None
-    for index, item in enumerate(source.items):
-        piece = build.convert("zext", build.operand(item, f"i{part}"), kind)
-        if index:
-            piece = binary(build, "shl", piece, integer(build, index * part, kind))
-        result = piece if result is None else binary(build, "or", result, piece)
-    assert result is not None
-    return result
-
-
-def _unpack(build: Builder, target: Vector, value: Value) -> None:
-    part = BITS[value.type] // len(target.items)
-    if value.type in FLOATS:
-        value = build.convert("bitcast", build.splat(value), f"i{BITS[value.type]}")
-    for index, item in enumerate(target.items):
-        if item is None:
-            continue
-        moved = value
-        if index:
-            moved = binary(build, "lshr", value, integer(build, index * part, value.type))
-        build.write(item, build.convert("trunc", moved, f"i{part}"))
-
-
-@handles("cvta")
-def convert_address(build: Builder, instruction: Instruction) -> None:
-    """Between a state space and generic addresses: a window a space (abi.py); device memory is its own."""
-    from sandbox.emulator.lowering.abi import LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW
-
-    parts = instruction.parts
-    kind = _kind(parts)
-    value = build.operand(instruction.operands[1], kind)
-    window = 0
-    if "shared" in parts:
-        window = SHARED_WINDOW
-    elif "local" in parts:
-        window = LOCAL_WINDOW
-    elif "param" in parts:
-        window = PARAMETER_WINDOW
-    if window:
-        value = binary(build, "sub" if "to" in parts else "add", value, integer(build, window, kind))
-    build.write(instruction.operands[0], value)
-
-
-def as_register(operand: Operand) -> Register | None:
-    return operand if isinstance(operand, Register) else None

@@ -1,9 +1,9 @@
 """Values and registers of one function while its LLVM IR is written.
 
-A PTX register is a vector of 32 lanes, a predicate one bit a lane in an i32 (or `<32 x i1>` where that is what
-an instruction gave); a warp-uniform register is one scalar (i1 for predicates). Within a basic block values are
-LLVM's own; registers that cross blocks live in stack slots, and a write changes only the lanes that run.
-IR is written as text: it is much faster than building objects, and LLVM parses it in no time.
+A PTX register is a vector of 32 lanes, a predicate one bit a lane in an i32 (or `<32 x i1>` where that is
+what an instruction gave); a warp-uniform register is one scalar (i1 for predicates). Within a basic block
+values are LLVM's own; registers that cross blocks live in stack slots, and a write changes only the lanes
+that run. IR is written as text: much faster than building objects, and LLVM parses it in no time.
 """
 
 from __future__ import annotations

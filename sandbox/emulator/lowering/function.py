@@ -1,21 +1,23 @@
 """Lowering of one PTX function to one LLVM function that runs one warp.
 
-Every basic block runs under a mask `%M` of lanes. While all live lanes stand together, branches jump directly;
-otherwise lanes wait in `state.waiting[block]` and the runtime's scheduler picks the lowest block that has some.
-Block-wide barriers, and blocks whose shuffles name lanes that have not come yet, park until they can run.
+Every basic block runs under a mask `%M` of lanes. While all live lanes stand together, branches jump
+directly; otherwise lanes wait in `state.waiting[block]` and the runtime's scheduler picks the lowest block
+that has some. Block-wide barriers, and blocks whose shuffles name lanes that have not come yet, park until
+they can run.
 """
 
 from __future__ import annotations
 
-from sandbox.emulator.lowering import abi, conversions, memory
+from sandbox.emulator.lowering import abi, bits, choices, conversions, memory
 from sandbox.emulator.lowering.analysis import analyse, branch_target
 from sandbox.emulator.lowering.arithmetic import HANDLERS
 from sandbox.emulator.lowering.builder import Builder, ModuleContext, Value
+from sandbox.emulator.lowering.layout import Layout
 from sandbox.emulator.lowering.warp import special_register
-from sandbox.ptx.model import Function, Instruction, Module, PtxError, Symbol, Variable
+from sandbox.ptx.model import Function, Instruction, Module, PtxError, Symbol
 
-assert conversions
-assert memory
+# Importing them filled HANDLERS.
+_HANDLER_MODULES = (bits, choices, conversions, memory)
 
 _PRECISIONS = {"f16": 0, "bf16": 0, "f16x2": 0, "bf16x2": 0, "f32": 1, "f64": 2}
 _FLOP = {"add": 1, "sub": 1, "mul": 1, "fma": 2, "mad": 2}
@@ -199,7 +201,7 @@ class FunctionLowering(Builder):
         self._park_unless(here, index)
 
     def _gather_at_collective(self, index: int, members: int) -> None:
-        """Lanes that a shuffle or vote names should be here; those that are elsewhere get the chance to come."""
+        """Lanes that a shuffle or vote names should be here; the others get the chance to come."""
         signed = members - (1 << 32) if members >> 31 else members
         live = self.op("load i32, ptr %live.place")
         wanted = self.op(f"and i32 {live}, {signed}")
@@ -437,86 +439,6 @@ class FunctionLowering(Builder):
             + ", ".join(f"ptr {block}" for block in blocks)
             + ")"
         )
-
-
-class Layout:
-    """Where what one PTX module declares lies: shared variables, locals, and which names are globals."""
-
-    def __init__(self, source: Module) -> None:
-        self.source = source
-        self.globals = {
-            variable.name for variable in source.variables if variable.space in ("global", "const")
-        }
-        self.shared: dict[str, int] = {}
-        self.static_bytes: dict[str, int] = {}
-        self._place_shared()
-        self._depths: dict[str, int] = {}
-
-    def _place_shared(self) -> None:
-        """Module-wide shared variables first, then each function's own; dynamic memory after the most of them."""
-        common = [variable for variable in self.source.variables if variable.space == "shared"]
-        offset = self._stack(common, 0)
-        devices = [function for function in self.source.functions.values() if not function.entry]
-        for function in devices:
-            offset = self._stack(_shared(function), offset)
-        ends = {
-            function.name: self._stack(_shared(function), offset)
-            for function in self.source.functions.values()
-            if function.entry
-        }
-        self.dynamic_offset = -(-max([offset, *ends.values()]) // 128) * 128
-        for variable in common:
-            if variable.external:
-                self.shared[variable.name] = self.dynamic_offset
-        for function in self.source.functions.values():
-            for variable in _shared(function):
-                if variable.external:
-                    self.shared[variable.name] = self.dynamic_offset
-        self.static_bytes = ends
-
-    def _stack(self, variables: list[Variable], offset: int) -> int:
-        for variable in variables:
-            if not variable.external:
-                offset = -(-offset // variable.align) * variable.align
-                self.shared[variable.name] = offset
-                offset += variable.size
-        return offset
-
-    def local_offsets(self, function: Function) -> dict[str, int]:
-        offsets: dict[str, int] = {}
-        place = 0
-        for variable in function.variables:
-            if variable.space == "local":
-                place = -(-place // 16) * 16
-                offsets[variable.name] = place
-                place += variable.size
-        return offsets
-
-    def own_locals(self, function: Function) -> int:
-        """Bytes a thread needs for the function's own local variables, a multiple of 16."""
-        total = 0
-        for variable in function.variables:
-            if variable.space == "local":
-                total = -(-total // 16) * 16 + variable.size
-        return -(-total // 16) * 16
-
-    def local_bytes(self, function: Function, active: tuple[str, ...] = ()) -> int:
-        """Bytes a thread needs, callees included."""
-        if function.name in active:
-            raise PtxError(f"unsupported: recursion of {function.name}")
-        if function.name not in self._depths:
-            deepest = 0
-            for item in function.body:
-                if isinstance(item, Instruction) and item.call is not None:
-                    callee = self.source.functions.get(item.call.callee)
-                    if callee is not None:
-                        deepest = max(deepest, self.local_bytes(callee, (*active, function.name)))
-            self._depths[function.name] = self.own_locals(function) + deepest
-        return self._depths[function.name]
-
-
-def _shared(function: Function) -> list[Variable]:
-    return [variable for variable in function.variables if variable.space == "shared"]
 
 
 def function_symbol(module: int, name: str) -> str:

@@ -6,8 +6,9 @@ access's own width.
 
 from __future__ import annotations
 
-from sandbox.emulator.lowering.abi import PARAMETER_WINDOW, SITE_ACCESS
-from sandbox.emulator.lowering.arithmetic import handles
+from sandbox.emulator.lowering.abi import LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW, SITE_ACCESS
+from sandbox.emulator.lowering.arithmetic import compare, handles, integer
+from sandbox.emulator.lowering.bits import combine
 from sandbox.emulator.lowering.builder import BITS, Builder, Value, element_type
 from sandbox.ptx.model import Address, Immediate, Instruction, Operand, Register, Symbol, Vector
 from sandbox.ptx.parser import type_bytes
@@ -44,7 +45,7 @@ def address_operand(build: Builder, operand: Operand, space: str) -> tuple[str, 
             value = build.convert("trunc", value, kind)
         elif BITS[own] < BITS[kind]:
             value = build.convert("zext", value, kind)
-    elif isinstance(base, Symbol) or isinstance(base, Immediate):
+    elif isinstance(base, Symbol | Immediate):
         value = build.operand(base, kind)
     else:
         raise build.unsupported(f"address {operand!r}")
@@ -141,7 +142,7 @@ def _parameter_place(build: Builder, operand: Operand) -> tuple[str, int, int] |
 def load_parameter(build: Builder, instruction: Instruction) -> None:
     """A kernel's parameters are the same for all threads; a device function's are a block a lane."""
     parts, (target, address) = instruction.parts, instruction.operands
-    name, count = parts[-1], vector_length(parts)
+    name = parts[-1]
     size = type_bytes(name)
     targets = target.items if isinstance(target, Vector) else (target,)
     place = _parameter_place(build, address)
@@ -266,9 +267,6 @@ def atomic(build: Builder, instruction: Instruction) -> None:
 
 @handles("isspacep")
 def is_space(build: Builder, instruction: Instruction) -> None:
-    from sandbox.emulator.lowering.abi import LOCAL_WINDOW, SHARED_WINDOW
-    from sandbox.emulator.lowering.arithmetic import combine, compare, integer
-
     space = instruction.parts[1].partition("::")[0]
     address = build.splat(build.operand(instruction.operands[1], "i64"))
     bounds = {

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sandbox.emulator.lowering.builder import ModuleContext
-from sandbox.emulator.lowering.function import FunctionLowering, Layout, function_symbol
+from sandbox.emulator.lowering.function import FunctionLowering, function_symbol
+from sandbox.emulator.lowering.layout import Layout
 from sandbox.ptx.model import Function, Instruction, Module, PtxError
 from sandbox.ptx.parser import parse, type_bytes
 
@@ -84,9 +85,8 @@ def _variable_lines(context: ModuleContext, index: int, module: Module) -> list[
             raise PtxError(f"unsupported: external variable {variable.name}")
         slot = context.address_slots.get(f"{index} {variable.name}", "-")
         data = variable.data.hex() if variable.data and any(variable.data) else "-"
-        lines.append(
-            f"variable {index} {variable.name} {variable.space} {variable.size} {variable.align} {slot} {data}"
-        )
+        words = (index, variable.name, variable.space, variable.size, variable.align, slot, data)
+        lines.append(f"variable {' '.join(map(str, words))}")
         for offset, symbol in variable.addresses:
             lines.append(f"address {index} {variable.name} {offset} {symbol.name} {symbol.offset}")
     return lines

@@ -78,8 +78,8 @@ def shuffle(build: Builder, instruction: Instruction) -> None:
     out = build.buffer("out0")
     build.declare("kw_shfl", "i32", "ptr, i32, i32, i32, i32, ptr, ptr, ptr, ptr")
     valid = build.op(
-        f"call i32 @kw_shfl(ptr %w, i32 {build.line}, i32 {mode}, i32 {members}, i32 {build.effective_mask()}, ptr {value}, "
-        f"ptr {lanes}, ptr {clamp}, ptr {out})"
+        f"call i32 @kw_shfl(ptr %w, i32 {build.line}, i32 {mode}, i32 {members}, "
+        f"i32 {build.effective_mask()}, ptr {value}, ptr {lanes}, ptr {clamp}, ptr {out})"
     )
     target = operands[0]
     result = Value(build.op(f"load <32 x i32>, ptr {out}, align 64"), "i32")
@@ -130,7 +130,8 @@ def match(build: Builder, instruction: Instruction) -> None:
     name = f"kw_match_{parts[1]}_{kind}"
     build.declare(name, "i32", "ptr, i32, i32, i32, ptr, ptr")
     same = build.op(
-        f"call i32 @{name}(ptr %w, i32 {build.line}, i32 {members}, i32 {build.effective_mask()}, ptr {value}, ptr {out})"
+        f"call i32 @{name}(ptr %w, i32 {build.line}, i32 {members}, i32 {build.effective_mask()}, "
+        f"ptr {value}, ptr {out})"
     )
     target = operands[0]
     result = Value(build.op(f"load <32 x i32>, ptr {out}, align 64"), "i32")
@@ -152,14 +153,15 @@ def reduce(build: Builder, instruction: Instruction) -> None:
     name = f"kw_redux_{parts[2]}_{parts[3]}"
     build.declare(name, "i32", "ptr, i32, i32, i32, ptr")
     result = build.op(
-        f"call i32 @{name}(ptr %w, i32 {build.line}, i32 {members}, i32 {build.effective_mask()}, ptr {value})"
+        f"call i32 @{name}(ptr %w, i32 {build.line}, i32 {members}, i32 {build.effective_mask()}, "
+        f"ptr {value})"
     )
     build.write(operands[0], Value(result, "i32", True))
 
 
 @handles("bar", "barrier")
 def barrier(build: Builder, instruction: Instruction) -> None:
-    """Block-wide ones come first in their basic block, and all live lanes of the warp are there (control.py)."""
+    """Block-wide ones come first in their basic block, and all live lanes of the warp are there."""
     parts, operands = instruction.parts, instruction.operands
     if "cluster" in parts:
         raise build.unsupported(instruction.opcode)
@@ -192,7 +194,8 @@ def barrier(build: Builder, instruction: Instruction) -> None:
     votes = build.as_mask(build.operand(predicate, "i1"))
     build.declare("kw_barrier_reduce", "i32", "ptr, i32, i32, i32, i32, i32")
     result = build.op(
-        f"call i32 @kw_barrier_reduce(ptr %w, i32 {site}, i32 {number}, i32 {threads}, i32 {mode}, i32 {votes})"
+        f"call i32 @kw_barrier_reduce(ptr %w, i32 {site}, i32 {number}, i32 {threads}, "
+        f"i32 {mode}, i32 {votes})"
     )
     if mode == 0:
         build.write(operands[0], Value(result, "i32", True))

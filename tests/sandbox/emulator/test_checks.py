@@ -48,7 +48,7 @@ __global__ void shared_race(float *y, int safe) {
   __shared__ float tile[64];
   tile[63 - threadIdx.x] = 0;
   __syncthreads();
-  tile[threadIdx.x] = threadIdx.x; if (safe) __syncthreads(); y[threadIdx.x] = tile[63 - threadIdx.x];   // races
+  tile[threadIdx.x] = 1; if (safe) __syncthreads(); y[threadIdx.x] = tile[63 - threadIdx.x];   // races
 }
 __global__ void fill_and_read(float *y, int safe) {
   __shared__ float tile[64];

@@ -17,7 +17,9 @@ DTYPES = {
     **{f"s{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
     **{f"u{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
     **{f"b{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
-    **{"f32": "float32", "f64": "float64", "f16": "float16"},
+    "f32": "float32",
+    "f64": "float64",
+    "f16": "float16",
 }
 
 

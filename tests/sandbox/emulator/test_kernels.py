@@ -57,7 +57,8 @@ __global__ void softmax(int columns, const float *x, float *y) {
   __syncthreads();
   sum = 0;
   for (int w = 0; w < blockDim.x / 32; w++) sum += part[w];
-  for (int i = threadIdx.x; i < columns; i += blockDim.x) y[(size_t)blockIdx.x * columns + i] = expf(row[i] - most) / sum;
+  float *out = y + (size_t)blockIdx.x * columns;
+  for (int i = threadIdx.x; i < columns; i += blockDim.x) out[i] = expf(row[i] - most) / sum;
 }
 __global__ void total(int n, const double *x, double *out) {
   extern __shared__ double tree[];
@@ -75,7 +76,8 @@ __global__ void histogram(int n, const unsigned char *x, unsigned *bins) {
   __shared__ unsigned local[256];
   for (int i = threadIdx.x; i < 256; i += blockDim.x) local[i] = 0;
   __syncthreads();
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicAdd(&local[x[i]], 1u);
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    atomicAdd(&local[x[i]], 1u);
   __syncthreads();
   for (int i = threadIdx.x; i < 256; i += blockDim.x) if (local[i]) atomicAdd(&bins[i], local[i]);
 }
@@ -90,7 +92,8 @@ __global__ void transpose(int n, const double *in, double *out) {
 __global__ void stencil(int n, const float *in, float *out) {
   int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
   if (x > 0 && y > 0 && x < n - 1 && y < n - 1)
-    out[y * n + x] = 0.2f * (in[y * n + x] + in[y * n + x - 1] + in[y * n + x + 1] + in[(y - 1) * n + x] + in[(y + 1) * n + x]);
+    out[y * n + x] = 0.2f * (in[y * n + x] + in[y * n + x - 1] + in[y * n + x + 1] + in[(y - 1) * n + x]
+                             + in[(y + 1) * n + x]);
   else if (x < n && y < n) out[y * n + x] = in[y * n + x];
 }
 __global__ void forces(int n, const float4 *body, float *fx) {
@@ -111,21 +114,25 @@ __global__ void functions(int n, const float *x, float *y) {
   if (i >= n) return;
   float v = x[i], a = fabsf(v) + 0.1f;
   float *o = y + i * 12;
-  o[0] = expf(v); o[1] = logf(a); o[2] = tanhf(v); o[3] = erff(v); o[4] = powf(a, 1.7f); o[5] = sinf(v * 1e5f);
-  o[6] = cosf(v); o[7] = log1pf(a); o[8] = atanf(v); o[9] = cbrtf(v); o[10] = sqrtf(a); o[11] = fmodf(v, 0.3f);
+  o[0] = expf(v); o[1] = logf(a); o[2] = tanhf(v); o[3] = erff(v); o[4] = powf(a, 1.7f);
+  o[5] = sinf(v * 1e5f);
+  o[6] = cosf(v); o[7] = log1pf(a); o[8] = atanf(v); o[9] = cbrtf(v); o[10] = sqrtf(a);
+  o[11] = fmodf(v, 0.3f);
 }
 __global__ void functions_double(int n, const double *x, double *y) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   double v = x[i], a = fabs(v) + 0.1;
   double *o = y + i * 8;
-  o[0] = exp(v); o[1] = log(a); o[2] = tanh(v); o[3] = erf(v); o[4] = pow(a, 1.7); o[5] = sin(v * 1e5); o[6] = sqrt(a); o[7] = v / a;
+  o[0] = exp(v); o[1] = log(a); o[2] = tanh(v); o[3] = erf(v); o[4] = pow(a, 1.7);
+  o[5] = sin(v * 1e5); o[6] = sqrt(a); o[7] = v / a;
 }
 __global__ void integers(int n, const int *a, const int *b, long long *out) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   long long wide = (long long)a[i] * b[i];
-  out[i] = wide / (b[i] | 1) + a[i] % (b[i] | 1) + (wide >> 7) + __popc(a[i]) + __clz(b[i]) + (long long)(unsigned)a[i] / 1000;
+  out[i] = wide / (b[i] | 1) + a[i] % (b[i] | 1) + (wide >> 7) + __popc(a[i]) + __clz(b[i])
+           + (long long)(unsigned)a[i] / 1000;
 }
 __global__ void collatz(int n, const int *start, int *steps) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -161,20 +168,28 @@ __global__ void warp_tricks(const int *x, int *y) {
   int up = __shfl_up_sync(~0u, v, 1), from = __shfl_sync(~0u, v, threadIdx.x / 2);
   int most = __reduce_max_sync(~0u, v);
   int *o = y + threadIdx.x * 6;
-  o[0] = odd; o[1] = same; o[2] = up; o[3] = from; o[4] = most; o[5] = __any_sync(~0u, v > 90) + 2 * __all_sync(~0u, v > 5);
+  o[0] = odd; o[1] = same; o[2] = up; o[3] = from; o[4] = most;
+  o[5] = __any_sync(~0u, v > 90) + 2 * __all_sync(~0u, v > 5);
 }
 __global__ void counting(const int *x, int *y) {
-  y[threadIdx.x] = __syncthreads_count(x[threadIdx.x] > 0) * 4 + __syncthreads_or(x[threadIdx.x] > 99) * 2 + __syncthreads_and(x[threadIdx.x] > -5);
+  int v = x[threadIdx.x];
+  y[threadIdx.x] = __syncthreads_count(v > 0) * 4 + __syncthreads_or(v > 99) * 2 + __syncthreads_and(v > -5);
 }
 __global__ void lock_step(int *lock, int *value) {
   bool done = false;
   while (!done)
-    if (atomicCAS(lock, 0, 1) == 0) { *(volatile int *)value += 1; __threadfence(); atomicExch(lock, 0); done = true; }
+    if (atomicCAS(lock, 0, 1) == 0) {
+      *(volatile int *)value += 1;
+      __threadfence();
+      atomicExch(lock, 0);
+      done = true;
+    }
 }
 __global__ void three_dimensions(int *out) {
   int block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
   int thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
-  out[block * blockDim.x * blockDim.y * blockDim.z + thread] = threadIdx.x + 10 * threadIdx.y + 100 * threadIdx.z + 1000 * blockIdx.y;
+  int at = block * blockDim.x * blockDim.y * blockDim.z + thread;
+  out[at] = threadIdx.x + 10 * threadIdx.y + 100 * threadIdx.z + 1000 * blockIdx.y;
 }
 __global__ void bytes(int n, const unsigned char *a, const signed char *b, short *c) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;

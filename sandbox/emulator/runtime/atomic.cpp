@@ -1,0 +1,143 @@
+// Atomic operations of lowered code.
+
+#include <type_traits>
+
+#include "checks.h"
+
+namespace kw {
+namespace {
+
+template <class Value, class Update>
+Value update(Value* place, bool atomically, Update&& next) {
+  if (!atomically) {
+    Value old = *place;
+    *place = next(old);
+    return old;
+  }
+  using Bits = std::conditional_t<sizeof(Value) == 2, u16, std::conditional_t<sizeof(Value) == 4, u32, u64>>;
+  auto* bits = reinterpret_cast<Bits*>(place);
+  Bits seen = __atomic_load_n(bits, __ATOMIC_SEQ_CST);
+  while (true) {
+    Value old = std::bit_cast<Value>(seen);
+    Bits wanted = std::bit_cast<Bits>(next(old));
+    if (__atomic_compare_exchange_n(bits, &seen, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return old;
+  }
+}
+
+void count_atomic(Warp* warp, u32 site, const Lanes& lanes, bool global) {
+  u64* counters = warp->counters + size_t{site} * COUNTERS;
+  u64 values[LANES];
+  std::copy(lanes.address, lanes.address + lanes.count, values);
+  counters[REQUESTS] += 1;
+  counters[ACCESS_LANES] += lanes.count;
+  counters[ADDRESSES] += distinct(values, lanes.count);
+  if (!global) counters[WAVEFRONTS] += 1;
+  if (global)
+    for (int i = 0; i < lanes.count; ++i) *Device::stored(lanes.address[i]) = *Device::loaded(lanes.address[i]) = 1;
+}
+
+template <class Value, class Update>
+void atomic_global(Warp* warp, u32 site, const Lanes& lanes, Value* out, Update&& next) {
+  const Allocation* common = check_global<sizeof(Value)>(warp, site, lanes);
+  check_written<sizeof(Value)>(warp, site, lanes, common);
+  if (warp->worker->launch.count) {
+    count_atomic(warp, site, lanes, true);
+    for (int i = 0; i < lanes.count; ++i) {
+      note_global_order(warp, allocation_of(warp, common, lanes.address[i], sizeof(Value)), true);
+      if (common) break;
+    }
+  }
+  for (int i = 0; i < lanes.count; ++i) {
+    int lane = lanes.lane[i];
+    Value old = update(reinterpret_cast<Value*>(lanes.address[i]), true, [&](Value value) { return next(value, lane); });
+    if (out) out[lane] = old;
+  }
+}
+
+template <class Value, class Update>
+void atomic_shared(Warp* warp, u32 site, const Lanes& lanes, Value* out, Update&& next) {
+  check_shared<sizeof(Value)>(warp, site, lanes);
+  SharedMemory& shared = warp->block->shared;
+  if (warp->worker->launch.count) count_atomic(warp, site, lanes, false);
+  for (int i = 0; i < lanes.count; ++i) {
+    u32 lane = lanes.lane[i], at = static_cast<u32>(lanes.address[i]);
+    if (!all_written<sizeof(Value)>(&shared.written[at]))
+      fail(warp, lane, site_line(warp, site), "uninitialised",
+           sized('a', sizeof(Value)) + " at shared address " + hexadecimal(at) + ", where nothing was written before", at,
+           "shared");
+    shared_write<sizeof(Value)>(warp, site, lane, at, nullptr, true);
+    Value old =
+        update(reinterpret_cast<Value*>(&shared.bytes[at]), false, [&](Value value) { return next(value, static_cast<int>(lane)); });
+    if (out) out[lane] = old;
+  }
+}
+
+template <char Space, class Value, class Update>
+void atomic(Warp* warp, u32 site, u32 mask, const void* addresses, i64 offset, Value* out, Update&& next) {
+  if (!mask) return;
+  Lanes lanes;
+  if constexpr (Space == 's') {
+    gather_lanes(lanes, mask, static_cast<const u32*>(addresses), offset);
+    atomic_shared(warp, site, lanes, out, next);
+  } else {
+    gather_lanes(lanes, mask, static_cast<const u64*>(addresses), offset);
+    if constexpr (Space == 'g') {
+      atomic_global(warp, site, lanes, out, next);
+    } else {
+      Lanes parts[4];
+      split(lanes, parts);
+      if (parts[2].count + parts[3].count) give_up(warp, "an atomic operation on local memory");
+      if (parts[0].count) atomic_global(warp, site, parts[0], out, next);
+      if (parts[1].count) atomic_shared(warp, site, parts[1], out, next);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kw
+
+using namespace kw;
+
+#define ATOMIC_IN(SPACE, SPACE_LETTER, NAME, TYPE_NAME, TYPE, EXPRESSION)                                                  \
+  void kw_atom_##SPACE##_##NAME##_##TYPE_NAME(Warp* warp, u32 site, u32 mask, const void* addresses, i64 offset,           \
+                                              const TYPE* first, const TYPE* second, TYPE* out) {                          \
+    atomic<SPACE_LETTER>(warp, site, mask, addresses, offset, out, [=]([[maybe_unused]] TYPE old, int lane) -> TYPE {      \
+      [[maybe_unused]] TYPE a = first[lane];                                                                               \
+      [[maybe_unused]] auto b = [&] { return second[lane]; };                                                              \
+      return EXPRESSION;                                                                                                   \
+    });                                                                                                                    \
+  }
+#define ATOMIC(NAME, TYPE_NAME, TYPE, EXPRESSION)           \
+  ATOMIC_IN(g, 'g', NAME, TYPE_NAME, TYPE, EXPRESSION)      \
+  ATOMIC_IN(s, 's', NAME, TYPE_NAME, TYPE, EXPRESSION)      \
+  ATOMIC_IN(x, 'x', NAME, TYPE_NAME, TYPE, EXPRESSION)
+
+extern "C" {
+ATOMIC(add, u32, u32, old + a)
+ATOMIC(add, s32, u32, old + a)
+ATOMIC(add, u64, u64, old + a)
+ATOMIC(add, s64, u64, old + a)
+ATOMIC(add, f32, float, old + a)
+ATOMIC(add, f64, double, old + a)
+ATOMIC(min, u32, u32, std::min(old, a))
+ATOMIC(min, s32, i32, std::min(old, a))
+ATOMIC(min, u64, u64, std::min(old, a))
+ATOMIC(min, s64, i64, std::min(old, a))
+ATOMIC(max, u32, u32, std::max(old, a))
+ATOMIC(max, s32, i32, std::max(old, a))
+ATOMIC(max, u64, u64, std::max(old, a))
+ATOMIC(max, s64, i64, std::max(old, a))
+ATOMIC(and, b32, u32, old & a)
+ATOMIC(and, b64, u64, old & a)
+ATOMIC(or, b32, u32, old | a)
+ATOMIC(or, b64, u64, old | a)
+ATOMIC(xor, b32, u32, old ^ a)
+ATOMIC(xor, b64, u64, old ^ a)
+ATOMIC(exch, b32, u32, a)
+ATOMIC(exch, b64, u64, a)
+ATOMIC(cas, b16, u16, static_cast<u16>(old == a ? b() : old))
+ATOMIC(cas, b32, u32, old == a ? b() : old)
+ATOMIC(cas, b64, u64, old == a ? b() : old)
+ATOMIC(inc, u32, u32, old >= a ? 0 : old + 1)
+ATOMIC(dec, u32, u32, old == 0 || old > a ? a : old - 1)
+}

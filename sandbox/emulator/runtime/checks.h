@@ -1,0 +1,270 @@
+// The checks and counts of accesses, for whoever accesses: loads, stores, atomics.
+#pragma once
+
+#include <cstring>
+
+#include "access.h"
+
+namespace kw {
+
+constexpr u64 NULL_BYTES = 1 << 20;  // addresses below are null pointers with an offset
+
+inline const char* verb(char direction) { return direction == 'l' ? "read" : direction == 's' ? "write" : "atomic update"; }
+
+inline std::string sized(char direction, u32 bytes) {
+  return std::string(verb(direction)) + " of " + std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+}
+
+[[noreturn]] inline void misaligned(Warp* warp, u32 site, u32 lane, u64 at, u32 bytes, const char* space) {
+  char direction = warp->worker->launch.module->sites[site].direction;
+  fail(warp, lane, site_line(warp, site), "misaligned",
+       sized(direction, bytes) + " at " + hexadecimal(at) + ", which is not a multiple of " + std::to_string(bytes), at,
+       space);
+}
+
+[[noreturn]] inline void bad_global(Warp* warp, u32 site, u32 lane, u64 at, u32 bytes) {
+  char direction = warp->worker->launch.module->sites[site].direction;
+  std::string what = sized(direction, bytes) + " at " + hexadecimal(at);
+  if (at < NULL_BYTES || at + NULL_BYTES < NULL_BYTES)
+    fail(warp, lane, site_line(warp, site), "null", what + ", which is a null pointer" + (at ? " plus an offset" : ""), at,
+         "global");
+  bool freed = false;
+  std::string where = warp->worker->launch.device->describe(at, bytes, freed);
+  fail(warp, lane, site_line(warp, site), freed ? "use after free" : "out of bounds", what + ", " + where, at, "global");
+}
+
+// Global -------------------------------------------------------------------------------------------------------
+
+// Finds the allocation of each lane; the common case is that all share one, the one of the last access.
+template <u32 Bytes>
+const Allocation* check_global(Warp* warp, u32 site, const Lanes& lanes) {
+  u64 low = ~u64{0}, high = 0, all = 0;
+  for (int i = 0; i < lanes.count; ++i) {
+    low = std::min(low, lanes.address[i]);
+    high = std::max(high, lanes.address[i]);
+    all |= lanes.address[i];
+  }
+  if (all & (Bytes - 1))
+    for (int i = 0; i < lanes.count; ++i)
+      if (lanes.address[i] & (Bytes - 1)) misaligned(warp, site, lanes.lane[i], lanes.address[i], Bytes, "global");
+  const Allocation* hint = warp->worker->hint;
+  if (hint && low >= hint->address && hint->holds(high, Bytes)) return hint;
+  hint = warp->worker->launch.device->find(low, Bytes);
+  if (hint && hint->holds(high, Bytes)) return warp->worker->hint = hint;
+  for (int i = 0; i < lanes.count; ++i)
+    if (!warp->worker->launch.device->find(lanes.address[i], Bytes))
+      bad_global(warp, site, lanes.lane[i], lanes.address[i], Bytes);
+  return nullptr;  // several allocations
+}
+
+inline const Allocation* allocation_of(Warp* warp, const Allocation* common, u64 at, u32 bytes) {
+  return common ? common : warp->worker->launch.device->find(at, bytes);
+}
+
+inline void note_global_order(Warp* warp, const Allocation* allocation, bool stores) {
+  Block& block = *warp->block;
+  u32 now = block.shared.epoch;
+  for (auto& [known, epochs] : block.global_epochs) {
+    if (known != allocation) continue;
+    block.shared.ordered(epochs.second);
+    if (stores) block.shared.ordered(epochs.first);
+    (stores ? epochs.second : epochs.first) = now;
+    return;
+  }
+  block.global_epochs.push_back({allocation, stores ? std::pair<u32, u32>{0, now} : std::pair<u32, u32>{now, 0}});
+}
+
+template <u32 Bytes>
+void count_global(Warp* warp, u32 site, const Lanes& lanes, const Allocation* common, bool stores) {
+  u64* counters = warp->counters + size_t{site} * COUNTERS;
+  u64 values[LANES];
+  std::copy(lanes.address, lanes.address + lanes.count, values);
+  counters[REQUESTS] += 1;
+  u64 useful = u64{Bytes} * distinct(values, lanes.count);
+  counters[BYTES] += useful;
+  counters[IDEAL] += (useful + 31) / 32;
+  for (int i = 0; i < lanes.count; ++i) values[i] >>= 5;
+  counters[SECTORS] += distinct(values, lanes.count);
+  for (int i = 0; i < lanes.count; ++i) *(stores ? Device::stored(values[i] << 5) : Device::loaded(values[i] << 5)) = 1;
+  for (int i = 0; i < lanes.count; ++i) {
+    const Allocation* allocation = allocation_of(warp, common, lanes.address[i], Bytes);
+    note_global_order(warp, allocation, stores);
+    if (common) break;
+  }
+}
+
+// Is [at, at + Bytes) written? One comparison for the sizes that occur.
+template <u32 Bytes>
+bool all_written(const u8* shadow) {
+  if constexpr (Bytes == 1) return *shadow;
+  if constexpr (Bytes == 2) {
+    u16 marks;
+    std::memcpy(&marks, shadow, 2);
+    return marks == 0x0101;
+  }
+  if constexpr (Bytes == 4) {
+    u32 marks;
+    std::memcpy(&marks, shadow, 4);
+    return marks == 0x01010101;
+  }
+  u64 marks;
+  for (u32 at = 0; at < Bytes; at += 8) {
+    std::memcpy(&marks, shadow + at, 8);
+    if (marks != 0x0101010101010101) return false;
+  }
+  return true;
+}
+
+template <u32 Bytes>
+void check_written(Warp* warp, u32 site, const Lanes& lanes, const Allocation* common) {
+  if (common && common->initialised) return;
+  for (int i = 0; i < lanes.count; ++i) {
+    u64 at = lanes.address[i];
+    const Allocation* allocation = allocation_of(warp, common, at, Bytes);
+    if (allocation->initialised || all_written<Bytes>(Device::shadow(at))) continue;
+    fail(warp, lanes.lane[i], site_line(warp, site), "uninitialised",
+         sized(warp->worker->launch.module->sites[site].direction, Bytes) + " at " + hexadecimal(at) + ", " +
+             with_commas(at - allocation->address) + " bytes into " + allocation->name + " (" +
+             with_commas(allocation->bytes) + " bytes), where nothing was written before",
+         at, "global");
+  }
+}
+
+template <u32 Bytes>
+void mark_written(Warp* warp, const Lanes& lanes, const Allocation* common) {
+  if (common && common->initialised) return;
+  for (int i = 0; i < lanes.count; ++i) {
+    const Allocation* allocation = allocation_of(warp, common, lanes.address[i], Bytes);
+    if (!allocation->initialised) std::memset(Device::shadow(lanes.address[i]), 1, Bytes);
+  }
+}
+
+// Shared -------------------------------------------------------------------------------------------------------
+
+template <u32 Bytes>
+void check_shared(Warp* warp, u32 site, const Lanes& lanes) {
+  u32 size = warp->block->shared.size;
+  for (int i = 0; i < lanes.count; ++i) {
+    u64 at = lanes.address[i];
+    if (at + Bytes > size) {
+      u64 past = at >= size ? at - size : 0;
+      std::string where = size == 0 ? std::string("but the block has no shared memory")
+                                    : with_commas(past) + " bytes past the end of the block's shared memory (" +
+                                          with_commas(size) + " bytes)";
+      fail(warp, lanes.lane[i], site_line(warp, site), "out of bounds",
+           sized(warp->worker->launch.module->sites[site].direction, Bytes) + " at shared address " + hexadecimal(at) + ", " +
+               where,
+           at, "shared");
+    }
+    if (at & (Bytes - 1)) misaligned(warp, site, lanes.lane[i], at, Bytes, "shared");
+  }
+}
+
+inline std::string thread_name(const Warp* warp, u32 linear) {
+  u32 x = warp->ntid[0], y = warp->ntid[1];
+  return "(" + std::to_string(linear % x) + ", " + std::to_string(linear / x % y) + ", " + std::to_string(linear / x / y) +
+         ")";
+}
+
+[[noreturn]] inline void race(Warp* warp, u32 site, u32 lane, u64 at, const char* what, u32 other) {
+  std::string whom = other == ~u32{0} ? "several other threads" : "thread " + thread_name(warp, other);
+  fail(warp, lane, site_line(warp, site), "race",
+       std::string(what) + " shared address " + hexadecimal(at) + ", which " + whom +
+           (std::strcmp(what, "writes") == 0 ? " accesses" : " writes") + " without a barrier in between",
+       at, "shared");
+}
+
+// Is an earlier access of another thread in this epoch unordered with one of `thread` now?
+inline bool unordered(const Warp* warp, Mark mark, u32 epoch, u32 thread) {
+  if (mark_epoch(mark) != epoch) return false;
+  u32 other = mark_thread(mark);
+  if (other == thread && !(mark & (MARK_SEVERAL_IN_WARP | MARK_SEVERAL_WARPS))) return false;
+  if (mark & MARK_SEVERAL_WARPS) return true;
+  if (other / LANES != warp->warpid) return true;
+  return mark_sync(mark) >= warp->synced;  // the same warp, and no __syncwarp since
+}
+
+inline Mark own_mark(const Warp* warp, u32 lane, bool relaxed, bool atomic) {
+  return Mark{warp->block->shared.epoch} << MARK_EPOCH_SHIFT | Mark{warp->synced} << MARK_SYNC_SHIFT |
+         (relaxed ? MARK_RELAXED : 0) | (atomic ? MARK_ATOMIC : 0) | warp->thread(lane);
+}
+
+inline void note_order(SharedMemory& shared, Mark mark, u32 thread) {
+  if (mark_thread(mark) != thread || (mark & (MARK_SEVERAL_IN_WARP | MARK_SEVERAL_WARPS))) shared.ordered(mark_epoch(mark));
+}
+
+template <u32 Bytes>
+void shared_read(Warp* warp, u32 site, const Lanes& lanes) {
+  SharedMemory& shared = warp->block->shared;
+  bool relaxed = warp->worker->launch.module->sites[site].relaxed;
+  bool count = warp->worker->launch.count;
+  for (int i = 0; i < lanes.count; ++i) {
+    u32 at = static_cast<u32>(lanes.address[i]);
+    u32 thread = warp->thread(lanes.lane[i]);
+    if (!all_written<Bytes>(&shared.written[at]))
+      fail(warp, lanes.lane[i], site_line(warp, site), "uninitialised",
+           sized('l', Bytes) + " at shared address " + hexadecimal(at) + ", where no thread of the block has written yet: is a barrier missing?", at, "shared");
+    Mark mine = own_mark(warp, lanes.lane[i], relaxed, false);
+    u32 last = (at + Bytes - 1) >> shared.granule_shift;
+    for (u32 granule = at >> shared.granule_shift; granule <= last; ++granule) {
+      Mark writer = shared.writers[granule];
+      if (unordered(warp, writer, shared.epoch, thread) && !(relaxed && writer & MARK_RELAXED))
+        race(warp, site, lanes.lane[i], at, "reads", mark_thread(writer));
+      if (count) note_order(shared, writer, thread);
+      Mark& reader = shared.readers[granule];
+      if (mark_epoch(reader) != shared.epoch || reader == mine)
+        reader = mine;
+      else if (mark_thread(reader) / LANES != warp->warpid)
+        reader = mine | MARK_SEVERAL_WARPS;
+      else if (mark_thread(reader) != thread && mark_sync(reader) == warp->synced)
+        reader = mine | MARK_SEVERAL_IN_WARP | (reader & MARK_SEVERAL_WARPS);
+      else
+        reader = mine | (reader & MARK_SEVERAL_WARPS);
+    }
+  }
+}
+
+// Checks and marks one lane's write; `data` is what it writes (null for atomics).
+template <u32 Bytes>
+void shared_write(Warp* warp, u32 site, u32 lane, u32 at, const u8* data, bool atomic) {
+  SharedMemory& shared = warp->block->shared;
+  bool relaxed = warp->worker->launch.module->sites[site].relaxed;
+  u32 thread = warp->thread(lane);
+  Mark mine = own_mark(warp, lane, relaxed, atomic);
+  u32 last = (at + Bytes - 1) >> shared.granule_shift;
+  for (u32 granule = at >> shared.granule_shift; granule <= last; ++granule) {
+    Mark writer = shared.writers[granule], reader = shared.readers[granule];
+    bool excused = (atomic && writer & MARK_ATOMIC) || (relaxed && writer & MARK_RELAXED);
+    if (!excused && unordered(warp, writer, shared.epoch, thread)) {
+      // Threads that store the same value do not harm each other.
+      bool same = data && std::memcmp(&shared.bytes[at], data, Bytes) == 0;
+      if (!same) race(warp, site, lane, at, "writes", mark_thread(writer));
+    }
+    if (unordered(warp, reader, shared.epoch, thread) && !(relaxed && reader & MARK_RELAXED))
+      race(warp, site, lane, at, "writes", reader & MARK_SEVERAL_WARPS ? ~u32{0} : mark_thread(reader));
+    if (warp->worker->launch.count) {
+      note_order(shared, writer, thread);
+      note_order(shared, reader, thread);
+    }
+    shared.writers[granule] = mine;
+  }
+  std::memset(&shared.written[at], 1, Bytes);
+}
+
+// Generic addresses: split by window ---------------------------------------------------------------------------
+
+inline void split(const Lanes& lanes, Lanes (&parts)[4]) {
+  for (int i = 0; i < lanes.count; ++i) {
+    u64 at = lanes.address[i];
+    int part = at - SHARED_WINDOW < WINDOW_BYTES      ? 1
+               : at - LOCAL_WINDOW < WINDOW_BYTES     ? 2
+               : at - PARAMETER_WINDOW < WINDOW_BYTES ? 3
+                                                      : 0;
+    u64 base = part == 1 ? SHARED_WINDOW : part == 2 ? LOCAL_WINDOW : part == 3 ? PARAMETER_WINDOW : 0;
+    Lanes& to = parts[part];
+    to.lane[to.count] = lanes.lane[i];
+    to.address[to.count++] = at - base;
+  }
+}
+
+}  // namespace kw
