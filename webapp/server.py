@@ -19,15 +19,15 @@ import uvicorn
 
 django.setup()
 
-import redis  # noqa: E402
 from celery.worker import WorkController  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.core.management import call_command  # noqa: E402
-from django.db import DatabaseError, connection, connections  # noqa: E402
+from django.db import connections  # noqa: E402
 
 from webapp.accounts.services import owner_ensure, sign_in_link_create  # noqa: E402
 from webapp.asgi import application  # noqa: E402
 from webapp.celery import app as celery_app  # noqa: E402
+from webapp.common import services_found  # noqa: E402
 from webapp.live.worker import busy, stopping  # noqa: E402
 from webapp.runs import services  # noqa: E402
 from webapp.runs.tasks import upkeep_start  # noqa: E402
@@ -45,26 +45,15 @@ class Unprepared(Exception):
 
 def prepare(say: Say) -> None:
     """Database there and migrated, broker and channel layer there, lost runs marked. Raises Unprepared."""
-    database = settings.DATABASES["default"]
-    name = (
-        f"SQLite, {database['NAME']}" if connection.vendor == "sqlite" else f"PostgreSQL, {database['HOST']}"
-    )
-    try:
-        connection.ensure_connection()
-    except DatabaseError as error:
-        reason = str(error).strip().splitlines()[0]
-        raise Unprepared(
-            f"the database ({name}) cannot be reached: {reason}. See KERNELWRIGHT_DATABASE_URL"
-        ) from None
-    say(f"database: {name}")
+    database = services_found.database()
+    if not database.ok:
+        raise Unprepared(f"{database.detail}. {database.how}")
+    say(f"database: {database.detail}")
     call_command("migrate", verbosity=0, interactive=False)
-    if settings.CHANNEL_URL:
-        _check_redis("KERNELWRIGHT_CHANNEL_URL", settings.CHANNEL_URL)
-    if settings.BROKER_URL:
-        _check_broker()
-        say("tasks: sent to the broker; start a worker with: celery -A webapp worker")
-    else:
-        say(f"tasks: in this process, {settings.WORKER_CONCURRENCY} at once")
+    for service in (services_found.channel_layer(), services_found.task_queue()):
+        if not service.ok:
+            raise Unprepared(f"{service.detail}. {service.how}")
+        say(f"{service.name.replace('_', ' ')}: {service.detail}")
     if lost := services.agent_runs_reconcile():
         say(f"{lost} unfinished run{'s' if lost > 1 else ''} of a server that is gone marked as interrupted")
 
@@ -141,18 +130,3 @@ def start_worker() -> None:
 
 def _end_now(sig: int, frame: FrameType | None) -> None:
     os._exit(128 + sig)
-
-
-def _check_redis(name: str, address: str) -> None:
-    try:
-        redis.Redis.from_url(address, socket_connect_timeout=3, socket_timeout=3).ping()
-    except (redis.RedisError, ValueError, OSError) as error:
-        raise Unprepared(f"Redis cannot be reached: {error}. See {name}") from None
-
-
-def _check_broker() -> None:
-    try:
-        with celery_app.connection_for_write() as broker:
-            broker.ensure_connection(max_retries=1, timeout=3)
-    except Exception as error:
-        raise Unprepared(f"the broker cannot be reached: {error}. See KERNELWRIGHT_BROKER_URL") from None

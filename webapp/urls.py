@@ -8,6 +8,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 
 from webapp.accounts.urls import api_urlpatterns as accounts_api
 from webapp.accounts.urls import pages_urlpatterns as accounts_pages
+from webapp.common.apis import DoctorApi
 from webapp.common.pages import not_found, permission_denied, server_error
 from webapp.gallery.urls import api_urlpatterns as gallery_api
 from webapp.ide.urls import pages_urlpatterns as ide_pages
@@ -17,6 +18,7 @@ api = [
     *accounts_api,
     *gallery_api,
     *runs_api,
+    path("doctor", DoctorApi.as_view(), name="doctor"),
     path("schema", SpectacularAPIView.as_view(), name="schema"),
     # The split view keeps its script in a file of its own, as the content security policy wants.
     path("docs", SpectacularSwaggerSplitView.as_view(url_name="api:schema"), name="docs"),

@@ -143,3 +143,10 @@ def test_the_shipped_gallery_can_be_read(browser: Client) -> None:
     for item in items:
         if item["kind"] == "recording":
             assert browser.get(f"/api/v1/recordings/{item['id']}").status_code == 200
+
+
+def test_the_doctor_says_what_is_there_and_what_to_do(browser: Client) -> None:
+    found = {it["name"]: it for it in browser.get("/api/v1/doctor").json()}
+    assert {"nvcc", "jail", "database", "channel_layer", "task_queue"} <= set(found)
+    assert found["database"]["ok"]
+    assert all(it["ok"] or it["how"] or not it["needed"] for it in found.values())

@@ -172,6 +172,16 @@ class Session(Data):
     version: str
 
 
+class Finding(Data):
+    """One thing that this server needs or could use, found out by trying."""
+
+    name: str  # stable slug, "nvcc", "jail", "database"
+    ok: bool
+    detail: str  # one line: what was found, or what is wrong
+    how: str  # what to do; empty when there is nothing to do
+    needed: bool  # False: Kernelwright works without it
+
+
 class FieldProblem(Data):
     """One field of a request that is not as it should be."""
 

@@ -36,6 +36,7 @@ RESPONSES: tuple[type[BaseModel], ...] = (
     resources.ExampleItem,
     resources.Recording,
     resources.Session,
+    resources.Finding,
     resources.ProblemDocument,
 )
 REQUESTS: tuple[type[BaseModel], ...] = (resources.RunCreate, envelope.HelloFrame)
