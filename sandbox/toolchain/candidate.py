@@ -30,6 +30,7 @@ _FLAGS = (
     "-shared",
     "-Xcompiler=-fPIC",
     "-cudart=shared",
+    "-cudadevrt=none",  # only relocatable device code needs it, and the PyPI packages keep it elsewhere
     f"-L{_RUNTIME}",
     "--no-device-link",  # nothing is relocatable device code, and it costs a fifth of the time
     "--compress-mode=none",
@@ -69,11 +70,13 @@ def compile_candidate(
     target: str,
     cancel: Cancellation,
     on_log: Callable[[str], None] = lambda text: None,
+    on_ptx: Callable[[str], None] = lambda ptx: None,
     limits: Limits = COMPILE,
 ) -> Compiled:
     """Compiles `source` for `target` ("sm_90"). `on_log` gets the log in whole lines while nvcc runs.
 
-    Results are kept on disk by content. A source nvcc refuses is a result with `ok` False. Raises Judged with
+    `on_ptx` gets the PTX of module 0 as soon as it is whole, at two thirds of the time; ptxas or the linker may
+    still refuse the candidate afterwards. Results are kept on disk by content. A source nvcc refuses is a result with `ok` False. Raises Judged with
     "timeout", Cancelled, ToolchainMissing, JailUnavailable.
     """
     if not re.fullmatch(r"sm_\d+[af]?", target):
@@ -85,11 +88,13 @@ def compile_candidate(
     entry = cache("compiled") / _key(text, target, toolkit)
     known = _load(entry, target)
     if known is not None:
+        for ptx in known.ptx:
+            on_ptx(ptx)
         on_log(known.compilation.log)
         return known
     with scratch("compile") as folder:
         (folder / SOURCE).write_bytes(text)
-        log = _Log(toolkit, on_log)
+        log = _Log(toolkit, on_log, lambda: on_ptx(_read_text(folder / "candidate.ptx")))
         finished = _nvcc(folder, toolkit, target, cancel, limits, log)
         if finished.reason == "cancelled":
             raise Cancelled
@@ -128,8 +133,9 @@ def _nvcc(
 class _Log:
     """The compiler's words, with the paths of this machine and this jail taken out."""
 
-    def __init__(self, toolkit: Toolkit, on_log: Callable[[str], None]) -> None:
+    def __init__(self, toolkit: Toolkit, on_log: Callable[[str], None], on_ptxas: Callable[[], None]) -> None:
         self.text = ""
+        self._on_ptxas: Callable[[], None] | None = on_ptxas  # ptxas speaks once it has read all PTX
         self._paths = [
             (f"{_WORK}/", ""),
             (f"{toolkit.nvcc.parent}/../", "cuda/"),
@@ -148,6 +154,9 @@ class _Log:
     def _keep(self, text: str) -> None:
         self.text += text
         self._on_log(text)
+        if self._on_ptxas is not None and "Compiling entry function" in text:
+            on_ptxas, self._on_ptxas = self._on_ptxas, None
+            on_ptxas()
 
 
 def _collect(folder: Path, source: str, target: str, finished: jail.Finished, log: str) -> Compiled:

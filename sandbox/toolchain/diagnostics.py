@@ -38,6 +38,7 @@ _TOOL = re.compile(
     r"(?P<severity>error|warning|fatal(?: error)?)\s*: (?P<message>.*)$"
 )
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<symbol>[^']+)'")
+_LINKER = re.compile(r"^(?:\S*/)?ld: (?P<message>.*(?:cannot find|multiple definition).*)$")
 _REQUIRED = re.compile(r"required symbol [`'](?P<symbol>[^']+)' not defined")
 _DURING = re.compile(rf"at line (\d+) of {re.escape(SOURCE)}")
 _ENTRY = re.compile(r"[Ee]ntry function '([^']+)'")
@@ -68,6 +69,8 @@ def _one(text: str, after: Sequence[str], source: str, ptx: str) -> Diagnostic |
         return _diagnostic("error", _missing_launch(source), None)
     if match := _UNDEFINED.search(text):
         return _diagnostic("error", _undefined(match["symbol"]), _line_of(source, match["symbol"]))
+    if match := _LINKER.match(text):
+        return _diagnostic("error", match["message"], None)
     if match := _TOOL.match(text):
         if match["tool"] == "collect2":
             return None  # says again that the linker failed

@@ -111,6 +111,18 @@ def test_the_log_streams() -> None:
     assert heard[-1] - heard[0] > 0.05
 
 
+def test_ptx_comes_before_the_rest() -> None:
+    heard: list[tuple[float, str]] = []
+    compiled = toolchain.compile_candidate(
+        SAXPY + "// early",
+        target="sm_90",
+        cancel=Cancellation(),
+        on_ptx=lambda ptx: heard.append((time.monotonic(), ptx)),
+    )
+    assert [ptx for _, ptx in heard] == compiled.ptx
+    assert time.monotonic() - heard[0][0] > 0.05
+
+
 def test_errors_have_their_line() -> None:
     line, message = first_error(SAXPY.replace("tile[threadIdx.x] = i", "tile[threadId.x] = i"))
     assert line == 5
