@@ -93,8 +93,8 @@ class Expected:
     native: Mapping[str, Array]  # the reference in its own precision
     reduction_length: int = 1  # the longest chain of additions behind one element, as far as known
     rows: Mapping[str, int] = field(default_factory=dict)  # elements per row, for the per-row error
-    # How far the truth moves, element by element, when every input moves by one unit of rounding: what no kernel
-    # can be better than where terms cancel. Absolute, float64; absent where not known.
+    # How far the truth moves, element by element, when every input moves by one unit of rounding: no kernel can
+    # be better than that where terms cancel. Absolute, float64; absent where not known.
     response: Mapping[str, Array] = field(default_factory=dict)
 
 

@@ -30,7 +30,8 @@ def floats(
     low: float | None = None,
     high: float | None = None,
 ) -> Array:
-    """`count` values. A range given by the user is kept by every distribution: values are drawn evenly from it."""
+    """`count` values. A range given by the user is kept by every distribution: values are drawn evenly
+    from it."""
     if low is not None or high is not None:
         bottom = low if low is not None else min(0.0, (high or 0.0) - 1.0)
         top = high if high is not None else max(1.0, bottom + 1.0)
@@ -72,7 +73,8 @@ def integers(
     low: float | None = None,
     high: float | None = None,
 ) -> Array:
-    """`count` integers in [low, high], both inclusive; for bytes and flags the whole type where nothing is said."""
+    """`count` integers in [low, high], both inclusive; for bytes and flags the whole type where nothing
+    is said."""
     kind = np.dtype(dtype)
     if kind == np.dtype("bool"):
         return rng.integers(0, 2, count).astype(bool)
@@ -86,7 +88,8 @@ def integers(
 
 
 def row_starts(rng: np.random.Generator, rows: int, total: int, dtype: str) -> Array:
-    """`rows + 1` ascending integers from 0 to `total`: where each row of a ragged list begins. Rows may be empty."""
+    """`rows + 1` ascending integers from 0 to `total`: where each row of a ragged list begins. Rows may
+    be empty."""
     if rows < 1:
         return np.zeros(rows + 1, dtype=dtype)
     inner = np.sort(rng.integers(0, total, rows - 1, endpoint=True))

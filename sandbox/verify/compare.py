@@ -58,7 +58,8 @@ class DrawTruth:
         """`got` is flat, in the parameter's dtype."""
         native = self.expected.native[name].ravel()
         if name not in self.yardsticks:
-            # The truth of an integer may hang on a rounding (a bin, an arg max): native and wide are both right.
+            # The truth of an integer may hang on a rounding (a bin, an arg max): native and wide are both
+            # right.
             wrong = (got != native) & (got != self.expected.truth[name].ravel())
             return ArrayVerdict(not wrong.any(), None, None, wrong)
         rule = self.yardsticks[name]

@@ -44,7 +44,8 @@ def verify(
     *,
     seed: bytes,
 ) -> Verification:
-    """Compares every replay of every draw and proves the tolerances. `outputs` holds inputs as well, read back."""
+    """Compares every replay of every draw and proves the tolerances. `outputs` holds inputs as well,
+    read back."""
     truths = [DrawTruth(spec, draw, truth) for draw, truth in zip(draws, expected, strict=True)]
     findings = _Findings()
     for index, (truth, replays) in enumerate(zip(truths, outputs, strict=True)):
@@ -108,7 +109,7 @@ def _compare_outputs(findings: _Findings, truth: DrawTruth, replays: Replays, in
         if never is not None and never.any():
             first = int(np.argmax(never))
             findings.unwritten.append(
-                f"{parameter.name}: {int(never.sum())} of {count} elements never written, first {first} (draw {index})"
+                f"{parameter.name}: {int(never.sum())} of {count} never written, first {first} (draw {index})"
             )
         for number, array in enumerate(arrays):
             verdict = truth.check(parameter.name, array)

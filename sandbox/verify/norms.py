@@ -14,7 +14,8 @@ FLOOR_FACTOR = 4.0
 SHORTEST_ROW = 8
 
 _EPSILON = {"float16": 2.0**-10, "float32": 2.0**-23, "float64": 2.0**-52}
-#: Bits of significand (with the hidden one) of the next lower precision: tf32 and fp16 for float, float for double.
+#: Bits of significand (with the hidden one) of the next lower precision: tf32 and fp16 for float, float for
+#: double.
 LOWER_BITS = {"float16": 8, "float32": 11, "float64": 24}
 
 
@@ -69,8 +70,8 @@ class Yardstick:
             return np.where(self.comparable, ~(far <= self.element_bound), ~self.classes_agree(got))
 
     def classes_agree(self, got: Array) -> Array:
-        """Whether NaN, +Inf and -Inf stand where native has them. Where only one of native and truth is finite
-        (an overflow inside the reference, say), agreeing with either is right."""
+        """Whether NaN, +Inf and -Inf stand where native has them. Where only one of native and truth is
+        finite (an overflow inside the reference, say), agreeing with either is right."""
         with np.errstate(all="ignore"):
             wide = got.astype(np.float64)
             near_truth = np.abs(wide - self.truth) <= self.element_bound
@@ -91,7 +92,8 @@ def yardstick(
     row: int,
     tolerance: float | None,
 ) -> Yardstick:
-    """`truth` float64, `native` in its own precision, `response` absolute (see Expected); any shape, same size."""
+    """`truth` float64, `native` in its own precision, `response` absolute (see Expected); any shape,
+    same size."""
     truth, native = truth.astype(np.float64).ravel(), native.ravel()
     epsilon = _EPSILON[native.dtype.name]
     tiny = float(np.finfo(native.dtype).tiny)
@@ -135,7 +137,8 @@ def rounded(values: Array, bits: int) -> Array:
 
 
 def far_neighbour(values: Array, bits: int) -> Array:
-    """Of the two neighbours with `bits` bits of significand, the one further away; the value itself where exact."""
+    """Of the two neighbours with `bits` bits of significand, the one further away; the value itself
+    where exact."""
     mantissa, exponent = np.frexp(values)
     with np.errstate(invalid="ignore"):
         scaled = mantissa * 2.0**bits

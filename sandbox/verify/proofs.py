@@ -1,14 +1,14 @@
 """Proofs that a task's tolerances can tell right from wrong: cheap fakes must fail on at least one draw.
 
-Four fakes are tried in place of a candidate: all zeros; one constant (the mean of the first draw's output, the
-same on every draw); a copy of each input that has the output's size and type; and the truth with one unlucky
-rounding to the next lower precision, which stands for the many roundings of the same computation done there. What
-is exempt, and why:
+Four fakes are tried in place of a candidate: all zeros; one constant (the mean of the first draw's output,
+the same on every draw); a copy of each input that has the output's size and type; and the truth with one
+unlucky rounding to the next lower precision, which stands for the many roundings of the same computation
+done there. What is exempt, and why:
 
 - copies, where the reference itself returns that input bit for bit on every draw: copying is then the task
   (but a reference that leaves every array as it was does nothing, and is degenerate);
-- lower precision, where rounding changes nothing on any draw (comparisons, small counts): such a result has no
-  more digits to get right; and where the user gave a tolerance, which is a wish for exactly that;
+- lower precision, where rounding changes nothing on any draw (comparisons, small counts): such a result has
+  no more digits to get right; and where the user gave a tolerance, which is a wish for exactly that;
 - everything, where no draw has an element.
 """
 
@@ -56,7 +56,7 @@ def _must_fail(truths: Sequence[DrawTruth], name: str, words: str, fake: Fake) -
     return Check(
         name=name,
         passed=False,
-        detail=f"{words} would pass as this task's output on every draw, so a wrong kernel could not be told from a right one",
+        detail=f"{words} would pass on every draw, so a wrong kernel could not be told from a right one",
     )
 
 
@@ -135,7 +135,9 @@ def _lower(truths: Sequence[DrawTruth], tolerance_given: bool) -> list[Check]:
         return [
             Check(name=name, passed=True, detail="not asked: the outputs are exact in lower precision too")
         ]
-    words = "the truth with one rounding to the next lower precision (standing for the computation done there)"
+    words = (
+        "the truth with one rounding to the next lower precision (standing for the computation done there)"
+    )
     return [_must_fail(truths, name, words, _in_lower)]
 
 
@@ -143,7 +145,9 @@ def _in_lower(truth: DrawTruth) -> Outputs:
     outputs = _right(truth)
     for name, rule in truth.yardsticks.items():
         with np.errstate(over="ignore"):
-            outputs[name] = far_neighbour(rule.truth, LOWER_BITS[rule.native.dtype.name]).astype(rule.native.dtype)
+            outputs[name] = far_neighbour(rule.truth, LOWER_BITS[rule.native.dtype.name]).astype(
+                rule.native.dtype
+            )
     return outputs
 
 

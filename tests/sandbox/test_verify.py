@@ -151,7 +151,7 @@ def test_the_first_mismatch_has_both_values_and_the_inputs() -> None:
         made[5:6] += 1.0
         return {"y": made}
 
-    task, draws, expected = example("saxpy")
+    _, draws, expected = example("saxpy")
     found = judged(example("saxpy"), wrong).first_mismatch
     assert found is not None
     assert (found.array, found.index, found.draw) == ("y", [5], 0)
@@ -216,8 +216,8 @@ def test_degenerate_tasks_are_refused(source: str) -> None:
         "#include <string.h>\nvoid f(int n, const float *x, float *y) { memcpy(y, x, n * sizeof(float)); }",
         "void f(int n, const float *x, float *y) { for (int i = 0; i < n; i++) y[i] = x[i] > 0.0f; }",
         "void f(int n, float a, float *x) { for (int i = 0; i < n; i++) x[i] = a; }",
-        "void f(int n, float *x, float *y) { for (int i = 0; i < n; i++) { float t = x[i]; x[i] = y[i]; y[i] = t; } }",
-        "float f(int n, const unsigned char *x) { float s = 0; for (int i = 0; i < n; i++) s += x[i] > 99; return s; }",
+        "void f(int n, int *x, int *y) { for (int i = 0, t; i < n; i++) t = x[i], x[i] = y[i], y[i] = t; }",
+        "float f(int n, const char *x) { float s = 0; for (int i = 0; i < n; i++) s += x[i] > 9; return s; }",
         "double f(int n, const double *x) { double s = 0; for (int i = 0; i < n; i++) s += x[i]; return s; }",
     ],
 )
@@ -248,9 +248,10 @@ def test_the_floor_never_lets_the_next_lower_precision_through() -> None:
 
 def test_a_jump_in_the_reference_does_not_widen_the_tolerance() -> None:
     """floor() jumps where its argument crosses an integer; that is no rounding."""
-    task, draws, expected = prepared(
-        "#include <math.h>\nvoid f(int n, const float *x, float *y) { for (int i = 0; i < n; i++) y[i] = floorf(8 * x[i]); }"
+    source = (
+        "void f(int n, const float *x, float *y) { for (int i = 0; i < n; i++) y[i] = floorf(8 * x[i]); }"
     )
+    _, _, expected = prepared(f"#include <math.h>\n{source}")
     for truth in expected:
         response = truth.response["y"]
         assert (response == 0).all()

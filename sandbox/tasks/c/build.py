@@ -1,4 +1,5 @@
-"""Building the reference: the user's C as it stands and widened, each with the harness, by gcc in the jail."""
+"""Building the reference: the user's C as it stands and widened, each with the harness, by gcc in the
+jail."""
 
 from __future__ import annotations
 
@@ -41,6 +42,7 @@ class Executable:
 
     content: bytes
     float_dtype: str  # of its floating-point arrays and scalars: "" (as the parameters), or "float64"
+    traces: bool = False  # results are which bytes were touched, not what the arrays hold
 
 
 def build_native(program: Program, entry: str, formals: Sequence[Formal], cancel: Cancellation) -> Executable:
@@ -57,12 +59,23 @@ def build_wide(program: Program, entry: str, formals: Sequence[Formal], cancel: 
     return Executable(_compile(f"{widened.text}\n{call}", program.filename, cancel), "float64")
 
 
-def _compile(text: str, name: str, cancel: Cancellation) -> bytes:
+def build_traced(program: Program, entry: str, formals: Sequence[Formal], cancel: Cancellation) -> Executable:
+    """As it stands, with every access to memory reported."""
+    text = f'# 1 "{program.filename}"\n{program.source}\n# 1 "kernelwright"\n{_invoke(entry, formals, "")}'
+    return Executable(_compile(text, program.filename, cancel, traced=True), "", traces=True)
+
+
+def _compile(text: str, name: str, cancel: Cancellation, *, traced: bool = False) -> bytes:
+    build = [host_gcc(), *_FLAGS, "task.c", "harness.o", "-lm", "-o", "reference"]
+    if traced:
+        # Two steps: the flag at link time would bring in a runtime of its own.
+        compile_ = f"{host_gcc()} {' '.join(_FLAGS)} -O1 -fno-builtin -fsanitize=thread -c task.c -o task.o"
+        build = ["/bin/sh", "-c", f"{compile_} && {host_gcc()} task.o harness.o -lm -o reference"]
     with scratch("reference") as folder:
         (folder / "task.c").write_text(text)
-        (folder / "harness.o").write_bytes(_harness(cancel))
+        (folder / "harness.o").write_bytes(_harness(cancel, ("-DKW_TRACE",) if traced else ()))
         done = run(
-            [host_gcc(), *_FLAGS, "task.c", "harness.o", "-lm", "-o", "reference"],
+            build,
             binds=[Bind(folder, INSIDE, writable=True)],
             cwd=INSIDE,
             limits=COMPILE,
@@ -91,17 +104,19 @@ def _undefined(log: str, name: str) -> Problem | None:
     )
 
 
-def _harness(cancel: Cancellation) -> bytes:
+def _harness(cancel: Cancellation, flags: tuple[str, ...] = ()) -> bytes:
     """The harness as an object file, compiled once for each compiler and kept in the cache."""
     source, gcc = HARNESS.read_bytes(), Path(host_gcc()).resolve()
-    key = hashlib.sha256(source + str((gcc, gcc.stat().st_mtime_ns, gcc.stat().st_size)).encode()).hexdigest()
+    key = hashlib.sha256(
+        source + str((flags, gcc, gcc.stat().st_mtime_ns, gcc.stat().st_size)).encode()
+    ).hexdigest()
     kept = cache("reference") / f"harness-{key[:32]}.o"
     if kept.exists():
         return kept.read_bytes()
     with scratch("harness") as folder:
         (folder / "harness.c").write_bytes(source)
         done = run(
-            [host_gcc(), "-O2", "-c", "harness.c", "-o", "harness.o"],
+            [host_gcc(), "-O2", *flags, "-c", "harness.c", "-o", "harness.o"],
             binds=[Bind(folder, INSIDE, writable=True)],
             cwd=INSIDE,
             limits=COMPILE,

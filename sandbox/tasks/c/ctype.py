@@ -1,4 +1,5 @@
-"""C types, resolved through typedefs to what crosses the device boundary: scalars and flat arrays of scalars."""
+"""C types, resolved through typedefs to what crosses the device boundary: scalars and flat arrays of
+scalars."""
 
 from __future__ import annotations
 

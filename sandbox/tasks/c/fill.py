@@ -96,7 +96,8 @@ def _array(
 def _index_limit(
     name: str, inferred: Inferred, extents: Mapping[str, int], integers: Mapping[str, int]
 ) -> int | None:
-    """The largest value that keeps every use of this array's values as indices inside; None when it has no such use."""
+    """The largest value that keeps every use of this array's values as indices inside; None when it has
+    no such use."""
     limits = []
     for use in inferred.index_uses:
         if use.source != name or use.array not in extents:

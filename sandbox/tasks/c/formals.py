@@ -226,7 +226,7 @@ def _unsupported(
     return TaskProblem(
         Problem(
             kind="unsupported_parameter",
-            message=f"{what} cannot cross to the device: {entry} needs plain numbers and flat arrays of numbers",
+            message=f"{what} cannot cross to the device: {entry} may take numbers and flat arrays of numbers",
             hint="pass the arrays inside a struct one by one, rows of a double pointer as one flat array",
             file=program.filename,
             line=place.line if place is not None else None,

@@ -11,6 +11,9 @@
  *   status 0 fine; 1 signal `detail`, with the array nearest to the faulting address (or -1);
  *   2 over its time; 3 left by exit with code `detail`.
  *
+ * Built with KW_TRACE and a program compiled with -fsanitize=thread, whose hooks are below, it notes instead which
+ * bytes of each array are touched, with room on both sides: an array's result is the first and last byte, or 1, 0.
+ *
  * Every array stands between pages that fault, flush with the upper ("end") or the lower ("start") one. Each draw
  * runs in a child of its own, so that a fault in one leaves the others alone. After one call that did not end in
  * time the others get little.
@@ -30,6 +33,7 @@
 
 enum { MAX_PARAMETERS = 128, PAGE = 4096 };
 #define GUARD (64L << 20)
+#define WINDOW (16L << 20)
 
 extern void kw_invoke(void **arguments);
 long kw_bytes[MAX_PARAMETERS]; /* size of every array, for references that convert their inputs */
@@ -53,6 +57,37 @@ static void *map_file(const char *path, int flags, int protection, int sharing) 
   return mapped;
 }
 
+#ifdef KW_TRACE
+static int64_t touched[MAX_PARAMETERS][2];
+
+static void note(char *address, int64_t bytes) {
+  for (int64_t p = 0; p < parameters; p++) {
+    int64_t at = address - starts[p];
+    if (current[p].kind != 1 || at < -WINDOW || at >= WINDOW) continue;
+    if (touched[p][0] > touched[p][1]) touched[p][0] = at, touched[p][1] = at + bytes - 1;
+    if (at < touched[p][0]) touched[p][0] = at;
+    if (at + bytes - 1 > touched[p][1]) touched[p][1] = at + bytes - 1;
+    return;
+  }
+}
+
+#define HOOK(name, size) void __tsan_##name##size(char *address) { note(address, size); }
+#define HOOKS(name) HOOK(name, 1) HOOK(name, 2) HOOK(name, 4) HOOK(name, 8) HOOK(name, 16)
+HOOKS(read) HOOKS(write) HOOKS(unaligned_read) HOOKS(unaligned_write) HOOKS(volatile_read) HOOKS(volatile_write)
+void __tsan_read_range(char *address, size_t bytes) { note(address, (int64_t)bytes); }
+void __tsan_write_range(char *address, size_t bytes) { note(address, (int64_t)bytes); }
+void __tsan_init(void) {}
+void __tsan_func_entry(void *caller) { (void)caller; }
+void __tsan_func_exit(void) {}
+
+static char *place(int64_t bytes, int at_end) {
+  (void)bytes, (void)at_end;
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  char *base = mmap(NULL, 2 * WINDOW, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (base == MAP_FAILED) exit(122);
+  return base + WINDOW;
+}
+#else
 static char *place(int64_t bytes, int at_end) {
   int64_t room = (bytes + PAGE - 1) / PAGE * PAGE;
   char *base = mmap(NULL, (size_t)(room + 2 * GUARD), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -61,6 +96,7 @@ static char *place(int64_t bytes, int at_end) {
   if (room && mprotect(base, (size_t)room, PROT_READ | PROT_WRITE) != 0) exit(123);
   return at_end ? base + room - bytes : base;
 }
+#endif
 
 static void faulted(int number, siginfo_t *info, void *context) {
   (void)context;
@@ -97,10 +133,17 @@ static void run(const char *request, char *result, int at_end, int poison) {
     else
       memset(starts[p], poison, (size_t)bytes);
   }
+#ifdef KW_TRACE
+  for (int64_t p = 0; p < parameters; p++) touched[p][0] = 1, touched[p][1] = 0;
+  kw_invoke(arguments);
+  for (int64_t p = 0; p < parameters; p++)
+    if (current[p].kind == 1) memcpy(result + current[p].result, touched[p], sizeof *touched);
+#else
   kw_invoke(arguments);
   for (int64_t p = 0; p < parameters; p++)
     if (current[p].kind == 1 && current[p].result >= 0)
       memcpy(result + current[p].result, starts[p], (size_t)current[p].value);
+#endif
 }
 
 static void child(const char *request, char *result, int at_end, int poison, long milliseconds) {

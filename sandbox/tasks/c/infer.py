@@ -1,4 +1,5 @@
-"""From the walk through a function to the task's parameters: extents, shapes, who is read and written, sizes."""
+"""From the walk through a function to the task's parameters: extents, shapes, who is read and written,
+sizes."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ class Inferred:
         return max([1, *(_evaluated(length, values) for length in self.reductions)])
 
     def is_scatter(self, source: str) -> bool:
-        """Whether its values say where something is put, nothing being added: then each place is named once."""
+        """Whether its values say where something is put, nothing being added: then each place is
+        named once."""
         uses = [use for use in self.index_uses if use.source == source]
         written = {use.array for use in uses if use.kind == "write"}
         return bool(written - {use.array for use in uses if use.kind == "read"})
@@ -58,7 +60,8 @@ class Inferred:
         return sum(max(_evaluated(times, values), 0) * count for times, count in self.work)
 
     def extents(self, values: Mapping[str, int]) -> dict[str, int]:
-        """Elements of every array whose extent is known; never negative. Raises expressions.ExpressionError."""
+        """Elements of every array whose extent is known; never negative. Raises
+        expressions.ExpressionError."""
         return {
             name: max(expressions.evaluate(a.extent_text, values), 0)
             for name, a in self.arrays.items()
@@ -73,7 +76,7 @@ def infer(program: Program, formals: Sequence[Formal], analysis: Analysis, input
         raise TaskProblem(
             Problem(
                 kind="unsupported_global",
-                message=f"the global variable {name} is written to; a task must leave its results in its parameters",
+                message=f"the global variable {name} is written to; results must be left in the parameters",
                 hint="pass it as a pointer parameter, or make it local",
                 file=program.filename,
                 line=line,
@@ -155,7 +158,8 @@ def _bad_inputs(message: str, choices: Sequence[str] | set[str]) -> TaskProblem:
 def _extents(
     formals: Sequence[Formal], analysis: Analysis, inputs: Inputs, totals: Mapping[str, str]
 ) -> dict[str, Polynomial]:
-    """Those that follow from subscripts with known bounds, then those of ragged lists, then gathered arrays."""
+    """Those that follow from subscripts with known bounds, then those of ragged lists, then gathered
+    arrays."""
     found: dict[str, Polynomial] = {}
     waiting: dict[str, Polynomial] = {}
     for formal in formals:

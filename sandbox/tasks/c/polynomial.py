@@ -1,7 +1,7 @@
 """Integer polynomials in named symbols: the language of extents, strides and trip counts.
 
 A symbol is a C identifier or, for what is not polynomial, a parenthesised C expression over integers such as
-"(n / 2)" or "min(a, b)": an opaque atom that prints as it stands and is evaluated by `sandbox.tasks.expressions`.
+"(n / 2)" or "min(a, b)": an opaque atom that prints as it stands; `sandbox.tasks.expressions` evaluates it.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ class Polynomial:
         return result
 
     def evaluate(self, values: Mapping[str, int]) -> int:
-        """Raises expressions.ExpressionError for a symbol without a value, or an atom that divides by zero."""
+        """Raises expressions.ExpressionError for a symbol without a value, or an atom that divides
+        by zero."""
         total = 0
         for monomial, factor in self.terms:
             for name, power in monomial:
@@ -103,7 +104,8 @@ class Polynomial:
         return total
 
     def has_sign(self, sign: int) -> bool:
-        """Whether every coefficient has this sign (or is absent): enough, for symbols that are never negative."""
+        """Whether every coefficient has this sign (or is absent): enough, for symbols that are never
+        negative."""
         return all(factor * sign > 0 for _, factor in self.terms)
 
     def to_c(self) -> str:

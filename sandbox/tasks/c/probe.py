@@ -1,9 +1,9 @@
-"""What only running the reference shows: at which sizes it stays inside its arrays, and which outputs it really
-reads before it writes them.
+"""What only running the reference shows: at which sizes it stays inside its arrays, and which outputs it
+really reads before it writes them.
 
-Each candidate size is run with every array flush against a page that faults, once behind and once before it. Then
-the initial content of one writable array at a time is changed: where any output changes, that content matters and
-the array is read and written; else it is written only, and may start as poison.
+Each candidate size is run with every array flush against a page that faults, once behind and once before it.
+Then the initial content of one writable array at a time is changed: where any output changes, that content
+matters and the array is read and written; else it is written only, and may start as poison.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def require_ok(outcome: Outcome, sizes: Mapping[str, int]) -> None:
             Problem(
                 kind="reference_faults",
                 message=f"your program reaches {side} of {outcome.array} (byte {outcome.offset}){at}",
-                hint=f'if the array is larger than was inferred, say so:\n[arrays.{outcome.array}]\nextent = "..."',
+                hint=f'if the array is larger, say so:\n[arrays.{outcome.array}]\nextent = "..."',
                 choices=[outcome.array],
             )
         )

@@ -1,9 +1,9 @@
 """Integers that vary while a program runs, and how large polynomials in them can get.
 
-A varying symbol (a loop's counter, a clamped or loaded value) is called "name$k"; every other symbol is a size:
-an integer parameter. Bounds are polynomials in sizes and in symbols made earlier, so that eliminating the newest
-symbol first ends in sizes alone. Where a sign cannot be read off, it is sampled; inference is checked afterwards
-by running the reference against guard pages, so a wrong guess is found, not believed.
+A varying symbol (a loop's counter, a clamped or loaded value) is called "name$k"; every other symbol is a
+size: an integer parameter. Bounds are polynomials in sizes and in symbols made earlier, so that eliminating
+the newest symbol first ends in sizes alone. Where a sign cannot be read off, it is sampled; inference is
+checked afterwards by running the reference against guard pages, so a wrong guess is found, not believed.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from sandbox.tasks.c.runner import Call, Outcome, call_reference
 from sandbox.types import Problem
 
 _POISONS = (0xFF, 0x5A)
-#: By how many units of rounding inputs move when the response is measured; 16 times as much must move it 16 times
-#: as far, or the place is a jump and says nothing of rounding.
+#: By how many units of rounding inputs move when the response is measured; 16 times as much must move it 16
+#: times as far, or the place is a jump and says nothing of rounding.
 _STEP = {"float32": 4.0, "float64": 4096.0}
 _EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52}
 _FURTHER = 16.0
@@ -39,7 +39,8 @@ def expected(
     written: Collection[str],
     cancel: Cancellation,
 ) -> list[Expected]:
-    """`written`: the arrays that are outputs. Raises TaskProblem when the reference fails on a draw, or leaves elements of a pure output unwritten."""
+    """`written`: the arrays that are outputs. Raises TaskProblem when the reference fails on a draw, or
+    leaves elements of a pure output unwritten."""
     calls = [Call(draw.scalars, draw.arrays, draw.extents) for draw in draws]
     precision = "float32" if any(f.dtype == "float32" for f in formals) else "float64"
 
@@ -143,7 +144,7 @@ def _require_written(first: Sequence[Outcome], second: Sequence[Outcome], draws:
                     Problem(
                         kind="partial_output",
                         message=f"your program leaves {name}[{int(np.argmax(kept))}] unwritten at {at}",
-                        hint=f'if {name} keeps its old content there, say so:\n[arrays.{name}]\naccess = "read_write"',
+                        hint=f'if it keeps what it had, say so:\n[arrays.{name}]\naccess = "read_write"',
                         choices=[name],
                     )
                 )

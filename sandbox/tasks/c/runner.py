@@ -133,7 +133,11 @@ class _Layout:
                     blobs += [bytes(padding), content]
                     source, place = place, place + len(content)
                 target = -1
-                if not formal.const:
+                if built.traces:
+                    target = self.result_bytes
+                    places[formal.name] = (target, 2)
+                    self.result_bytes += 16
+                elif not formal.const:
                     self.result_bytes, _ = _aligned(self.result_bytes)
                     target = self.result_bytes
                     places[formal.name] = (target, count)
@@ -155,7 +159,9 @@ class _Layout:
             return Outcome(
                 "ok",
                 {
-                    name: np.frombuffer(result, dtype=self._dtype(by_name[name]), count=count, offset=at)
+                    name: np.frombuffer(
+                        result, dtype=self._dtype(by_name[name], of_result=True), count=count, offset=at
+                    )
                     for name, (at, count) in places.items()
                 },
             )
@@ -166,7 +172,9 @@ class _Layout:
             return Outcome("fault", {}, detail, self._formals[parameter].name if known else None, offset)
         return Outcome("exit", {}, detail)
 
-    def _dtype(self, formal: Formal) -> np.dtype[np.generic]:
+    def _dtype(self, formal: Formal, *, of_result: bool = False) -> np.dtype[np.generic]:
+        if of_result and self._built.traces:
+            return np.dtype("int64")
         wide = self._built.float_dtype
         return np.dtype(wide if wide and formal.dtype.startswith("float") else formal.dtype)
 

@@ -65,7 +65,8 @@ class Sizing:
     """Roles of the sizes of one task, and choices of their values."""
 
     def __init__(self, inferred: Inferred, given: Mapping[str, int], fixed: Mapping[str, int]) -> None:
-        """`given`: sizes from the inputs block; `fixed`: integer scalars that are no sizes, at their usual value."""
+        """`given`: sizes from the inputs block; `fixed`: integer scalars that are no sizes, at their
+        usual value."""
         self._inferred = inferred
         self._given = dict(given)
         self._fixed = dict(fixed)
@@ -84,7 +85,8 @@ class Sizing:
         return best or self._filled(1, self._given)
 
     def pool(self, representative: Mapping[str, int]) -> list[Sized]:
-        """Candidates for the other draws, several of each kind; the same for every seed, used by secret choice."""
+        """Candidates for the other draws, several of each kind; the same for every seed, used by
+        secret choice."""
         dice = random.Random(20260101)
         found = [Sized("representative", dict(representative))]
         if not self._inferred.sizes:
@@ -120,7 +122,8 @@ class Sizing:
         return "window" if any(self._is_window(name, extent) for extent in extents) else "extent"
 
     def _is_window(self, name: str, extent: Polynomial) -> bool:
-        """Whether `name` widens or narrows another size, as in n + k - 1 and n - k + 1: then it is the small one."""
+        """Whether `name` widens or narrows another size, as in n + k - 1 and n - k + 1: then it is
+        the small one."""
         if self._shrinks(name, extent):
             return True
         whole = _maximal(extent)

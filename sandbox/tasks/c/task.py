@@ -12,7 +12,7 @@ from sandbox.cancellation import Cancellation
 from sandbox.errors import TaskProblem
 from sandbox.tasks import draws as values
 from sandbox.tasks import expressions
-from sandbox.tasks.base import Distribution, Draw, Expected, Inputs, Parameter, TaskSpec
+from sandbox.tasks.base import ArrayInput, Distribution, Draw, Expected, Inputs, Parameter, TaskSpec
 from sandbox.tasks.c import reference
 from sandbox.tasks.c.build import Executable, build_native, build_wide
 from sandbox.tasks.c.fill import fill, usual_integer
@@ -22,14 +22,15 @@ from sandbox.tasks.c.notes import notes
 from sandbox.tasks.c.parse import Program, parse
 from sandbox.tasks.c.probe import Probed, probe
 from sandbox.tasks.c.sizing import LARGEST_GIVEN_ELEMENTS, Kind, Sized, Sizing
+from sandbox.tasks.c.trace import trace_extents
 from sandbox.tasks.c.walk import analyse
 from sandbox.tasks.c.widen import reinterprets
 from sandbox.types import Problem
 
 TOLERANCE_RULE = (
-    "for the largest, the relative L2 and the largest row error: at most twice the error of your own program in its "
-    "own precision against the same program in wider precision, with a floor of 4 eps sqrt(reduction length); "
-    "integers, NaN and infinities must agree"
+    "for the largest, the relative L2 and the largest row error: at most twice the error of your own program "
+    "in its own precision against the same program in a wider one, and never less than 4 eps sqrt(length of the "
+    "longest sum); integers, NaN and infinities must agree"
 )
 
 #: The draws of one judgement: at which kind of size, with which distribution.
@@ -114,7 +115,8 @@ class CTask:
 
 
 def load_c(source: str, *, filename: str, entry: str | None, inputs: Inputs, cancel: Cancellation) -> CTask:
-    """Raises TaskProblem for everything that is wrong with the text, the inputs block or the program's behaviour."""
+    """Raises TaskProblem for everything that is wrong with the text, the inputs block or the program's
+    behaviour."""
     program = parse(source, filename=filename, cancel=cancel)
     name = choose_entry(program, entry)
     parameters = formals(program, name)
@@ -122,18 +124,44 @@ def load_c(source: str, *, filename: str, entry: str | None, inputs: Inputs, can
     with ThreadPoolExecutor(2) as pool:
         native = pool.submit(build_native, program, name, parameters, cancel)
         wide = pool.submit(build_wide, program, name, parameters, cancel) if bits is None else None
-        inferred = infer(program, parameters, analyse(program, name, parameters), inputs)
-        if inferred.unknown:
-            native.result()  # that it does not compile would be the better message
-            raise unknown_extent(
-                program, inferred.unknown, [f.name for f in parameters if f.is_integer_scalar]
-            )
+        inferred = _inferred(program, name, parameters, inputs, native, cancel)
         pooled = _sizes(parameters, inferred, inputs)
         built = native.result()
         probed = _probed(built, parameters, inferred, inputs, pooled, cancel)
         widened = _widened(wide) if wide is not None else None
     spec = _spec(program, name, parameters, inferred, probed, inputs, bits, widened is not None)
     return CTask(spec, parameters, inferred, probed, built, widened)
+
+
+def _inferred(
+    program: Program,
+    name: str,
+    parameters: Sequence[Formal],
+    inputs: Inputs,
+    native: Future[Executable],
+    cancel: Cancellation,
+) -> Inferred:
+    """From the source; what that leaves open, from running it. Raises TaskProblem asking for what is
+    still open."""
+    analysis = analyse(program, name, list(parameters))
+    inferred = infer(program, parameters, analysis, inputs)
+    if not inferred.unknown:
+        return inferred
+    native.result()  # that it does not compile would be the better message
+    traced = trace_extents(program, name, parameters, inferred.unknown, inputs, cancel)
+    missing = [array for array in inferred.unknown if array not in traced]
+    if missing:
+        raise unknown_extent(program, missing, [f.name for f in parameters if f.is_integer_scalar])
+    extents = {
+        array: inputs.arrays.get(array, ArrayInput()).model_copy(update={"extent": text})
+        for array, text in traced.items()
+    }
+    whole = inputs.model_copy(update={"arrays": {**inputs.arrays, **extents}})
+    inferred = infer(program, parameters, analysis, whole)
+    inferred.notes += [
+        f"{array}: its extent was found by running your program at small sizes" for array in traced
+    ]
+    return inferred
 
 
 def _sizes(parameters: Sequence[Formal], inferred: Inferred, inputs: Inputs) -> list[Sized]:
@@ -150,7 +178,7 @@ def _sizes(parameters: Sequence[Formal], inferred: Inferred, inputs: Inputs) -> 
         raise TaskProblem(
             Problem(
                 kind="too_large",
-                message=f"the arrays would have {elements} elements together; {LARGEST_GIVEN_ELEMENTS} is the limit",
+                message=f"the arrays would have {elements} elements; {LARGEST_GIVEN_ELEMENTS} is the limit",
                 hint="give smaller sizes in the inputs block",
             )
         )

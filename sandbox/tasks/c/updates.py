@@ -25,7 +25,8 @@ class Updates:
 
 
 def updates(body: c_ast.Node | None, rest: Sequence[c_ast.Node | None]) -> dict[str, Updates]:
-    """Variables that a loop's body changes, or its condition and step (`rest`), and that it does not declare."""
+    """Variables that a loop's body changes, or its condition and step (`rest`), and that it does not
+    declare."""
     found: dict[str, Updates] = {}
     skips = body is not None and leaves(body, (c_ast.Continue,))
     for node in (*rest, body):

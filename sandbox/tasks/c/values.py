@@ -1,4 +1,5 @@
-"""What an expression of the user's C is worth to the analysis: a polynomial, an address in an array, or nothing."""
+"""What an expression of the user's C is worth to the analysis: a polynomial, an address in an array, or
+nothing."""
 
 from __future__ import annotations
 
@@ -117,7 +118,8 @@ def lone(value: Polynomial) -> str:
 
 
 def pinned(value: Value, ranges: Ranges) -> Value:
-    """A varying value as a new symbol that keeps what is known of it now: facts of a branch outlive the branch."""
+    """A varying value as a new symbol that keeps what is known of it now: facts of a branch outlive the
+    branch."""
     if isinstance(value, Address) or value.poly is None or not ranges.varies(value.poly):
         return value
     lows, highs = [value.poly], [value.poly]

@@ -1,7 +1,7 @@
 """One walk through the entry function: every access to a parameter's array, with its loops and its bounds.
 
-An abstract interpreter over polynomials. What it does not follow becomes unknown, never wrong by intent; whoever
-uses the result runs the program against guard pages before believing it.
+An abstract interpreter over polynomials. What it does not follow becomes unknown, never wrong by intent;
+whoever uses the result runs the program against guard pages before believing it.
 """
 
 from __future__ import annotations
@@ -241,7 +241,8 @@ class Walker(Evaluator):
     def _enter(
         self, changed: Mapping[str, Updates], entry: Mapping[str, Value], counter: Polynomial, loop: Loop
     ) -> dict[str, Polynomial]:
-        """Sets what every changed variable is at the start of some trip; returns the plain counters' steps."""
+        """Sets what every changed variable is at the start of some trip; returns the plain counters'
+        steps."""
         steps: dict[str, Polynomial] = {}
         for name, seen in changed.items():
             if name not in self.env:

@@ -1,8 +1,9 @@
-"""The same program in wider arithmetic, rewritten on the syntax tree: `float` becomes `double`, and in programs
-whose parameters are all double, `double` becomes `long double`.
+"""The same program in wider arithmetic, rewritten on the syntax tree: `float` becomes `double`, and in
+programs whose parameters are all double, `double` becomes `long double`.
 
-Types, literals, casts and calls of the maths library change; `sizeof` follows by itself. Where a program looks at
-the bits of a floating-point number, widening would change its meaning, so `reinterprets` says why it is not done.
+Types, literals, casts and calls of the maths library change; `sizeof` follows by itself. Where a program
+looks at the bits of a floating-point number, widening would change its meaning, so `reinterprets` says why
+it is not done.
 """
 
 from __future__ import annotations

@@ -49,7 +49,9 @@ CONV = """
 """
 HELPER = """
     #include <string.h>
-    static void axpy(int n, float a, const float *x, float *y) { for (int i = 0; i < n; i++) y[i] += a * x[i]; }
+    static void axpy(int n, float a, const float *x, float *y) {
+        for (int i = 0; i < n; i++) y[i] += a * x[i];
+    }
     void gemv(int n, int m, const float *A, const float *x, float *y) {
         memset(y, 0, n * sizeof(float));
         for (int j = 0; j < m; j++) axpy(n, x[j], A + j * n, y);
@@ -74,8 +76,48 @@ BACKWARDS = """
     #include <stddef.h>
     void backwards(size_t n, const float *x, float *y) { for (size_t i = n; i-- > 0;) y[n - 1 - i] = x[i]; }
 """
-WALKED = "void twice(int n, const float *x, float *y) { const float *end = x + n; while (x < end) *y++ = 2 * *x++; }"
-PAIRS = "void pairs(int n, const float *x, float *y) { for (int i = 0; i < n / 2; i++) y[i] = x[2 * i] + x[2 * i + 1]; }"
+WALKED = """
+    void twice(int n, const float *x, float *y) {
+        const float *end = x + n;
+        while (x < end) *y++ = 2 * *x++;
+    }
+"""
+PAIRS = """
+    void pairs(int n, const float *x, float *y) {
+        for (int i = 0; i < n / 2; i++) y[i] = x[2 * i] + x[2 * i + 1];
+    }
+"""
+PACKED_WALK = """
+    void packed(int n, const float *ap, const float *x, float *y) {
+        int k = 0;
+        for (int i = 0; i < n; i++) {
+            float s = 0;
+            for (int j = 0; j <= i; j++) s += ap[k++] * x[j];
+            y[i] = s;
+        }
+    }
+"""
+SEARCH = """
+    void search(int n, int m, const float *sorted, const float *q, int *at) {
+        for (int i = 0; i < m; i++) {
+            int low = 0, high = n;
+            while (low < high) {
+                int mid = (low + high) / 2;
+                if (sorted[mid] < q[i]) low = mid + 1;
+                else high = mid;
+            }
+            at[i] = low;
+        }
+    }
+"""
+MERGE = """
+    void merge(int n, int m, const float *a, const float *b, float *c) {
+        int i = 0, j = 0, k = 0;
+        while (i < n && j < m) c[k++] = a[i] <= b[j] ? a[i++] : b[j++];
+        while (i < n) c[k++] = a[i++];
+        while (j < m) c[k++] = b[j++];
+    }
+"""
 TRIANGLE = """
     void packed(int n, const double *ap, const double *x, double *y) {
         for (int i = 0; i < n; i++) {
@@ -101,6 +143,10 @@ TRIANGLE = """
         (WALKED, {"x": "n", "y": "n"}),
         (PAIRS, {"x": "n / 2 * 2", "y": "n / 2"}),
         (TRIANGLE, {"ap": "n * (n + 1) / 2", "x": "n", "y": "n"}),
+        # These the source does not tell; running at small sizes does.
+        (PACKED_WALK, {"ap": "n * (n + 1) / 2", "x": "n", "y": "n"}),
+        (SEARCH, {"sorted": "n", "q": "m", "at": "m"}),
+        (MERGE, {"a": "n", "b": "m", "c": "n + m"}),
     ],
 )
 def test_extents(source: str, extents: dict[str, str]) -> None:
@@ -139,7 +185,9 @@ def test_indices_stay_inside_and_row_starts_ascend() -> None:
 
 
 def test_a_scatter_names_each_place_once() -> None:
-    task = load("void put(int n, const int *to, const float *x, float *y) { for (int i = 0; i < n; i++) y[to[i]] = x[i]; }")
+    task = load(
+        "void f(int n, const int *to, const int *x, int *y) { for (int i = 0; i < n; i++) y[to[i]] = x[i]; }"
+    )
     for draw in task.draws(SEED):
         assert len(set(draw.arrays["to"].tolist())) == len(draw.arrays["to"])
 
@@ -206,7 +254,9 @@ def test_the_inputs_block_corrects() -> None:
     inputs = Inputs(
         sizes={"n": 1000}, scalars={"a": 3.0}, arrays={"x": ArrayInput(extent="n + 5", low=2.0, high=3.0)}
     )
-    task = load("void f(int n, float a, float *x) { for (int i = 0; i < n; i++) x[i] = a / x[i]; }", inputs=inputs)
+    task = load(
+        "void f(int n, float a, float *x) { for (int i = 0; i < n; i++) x[i] = a / x[i]; }", inputs=inputs
+    )
     first = task.draws(SEED)[0]
     assert first.sizes == {"n": 1000}
     assert first.extents == {"x": 1005}

@@ -44,7 +44,9 @@ def test_which_function(source: str, kind: str, choices: list[str]) -> None:
     assert (found.kind, found.choices) == (kind, choices)
 
 
-TWO = "void a(int n, float *x) { for (int i = 0; i < n; i++) x[i] *= 2; } void b(int n, float *x) { x[n - 1] = 0; }"
+TWO = (
+    "void a(int n, float *x) { for (int i = 0; i < n; i++) x[i] *= 2; } void b(int n, float *x) { x[n] = 0; }"
+)
 
 
 def test_the_entry_can_be_chosen() -> None:
@@ -107,7 +109,7 @@ def test_constants_at_file_scope_are_fine() -> None:
 
 def test_the_programs_own_overrun_is_found() -> None:
     found = problem(
-        "float f(int n, const float *x) { float s = 0; for (int i = 0; i < n; i++) s += x[i + 1]; return s; }",
+        "int f(int n, const int *x) { int s = 0; for (int i = 0; i < n; i++) s += x[i + 1]; return s; }",
         inputs=Inputs(arrays={"x": ArrayInput(extent="n")}, sizes={"n": 100}),
     )
     assert (found.kind, found.choices) == ("reference_faults", ["x"])
@@ -128,7 +130,9 @@ def test_an_endless_loop_ends() -> None:
 def test_a_crash_and_an_exit_are_told() -> None:
     crash = "void f(int n, int *x) { for (int i = 0; i < n; i++) x[i] = i / x[i] / (x[i] - x[i]); }"
     assert problem(crash).kind == "reference_crashes"
-    assert problem("#include <stdlib.h>\nvoid f(int n, int *x) { x[0] = n; exit(3); }").kind == "reference_exits"
+    assert (
+        problem("#include <stdlib.h>\nvoid f(int n, int *x) { x[0] = n; exit(3); }").kind == "reference_exits"
+    )
 
 
 @pytest.mark.parametrize(
@@ -180,7 +184,7 @@ def test_inputs_that_make_no_sense(inputs: Inputs) -> None:
 def test_an_output_that_is_only_partly_written_is_found() -> None:
     """The input that leaves it unwritten is too rare to show while probing."""
     task = load(
-        "void f(int n, const int *x, int *y) { for (int i = 0; i < n; i++) if (x[i] > -101) y[i] = x[i] * x[i]; }"
+        "void f(int n, const int *x, int *y) { for (int i = 0; i < n; i++) if (x[i] > -101) y[i] = x[i]; }"
     )
     assert {p.name: p.access for p in task.spec.parameters if p.kind == "array"}["y"] == "write"
     assert task.expected(task.draws(SEED), Cancellation())

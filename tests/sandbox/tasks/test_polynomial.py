@@ -2,7 +2,7 @@
 
 from sandbox.tasks.c.polynomial import Polynomial
 
-N, M, I, J = (Polynomial.symbol(name) for name in "nmij")
+N, M, ROW, J = (Polynomial.symbol(name) for name in "nmij")
 
 
 def test_equal_polynomials_are_equal() -> None:
@@ -13,7 +13,7 @@ def test_equal_polynomials_are_equal() -> None:
 
 
 def test_coefficient_and_substitution() -> None:
-    place = I * M + J + 2 * M
+    place = ROW * M + J + 2 * M
     assert place.coefficient("i") == M
     assert place.without("i") == J + 2 * M
     assert place.substitute({"i": N - 1, "j": M - 1}) == N * M + 2 * M - 1
