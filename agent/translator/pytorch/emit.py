@@ -200,15 +200,17 @@ class Body:
 
 _LANE = opaque("j", 4)
 _ATOM = re.compile(r"[A-Za-z_]\w*|\(?-?[0-9.e+-]+f?\)?")
-#: What a local variable must not hide.
-_TAKEN = {
-    *HELPERS,
-    *(
-        "i j k m n row col lane warp item batch tx ty sum first_m first_n first_k tile_k tile_m tile_n"
-    ).split(),
-    *("a_tile b_tile a_part b_part exp log sin cos tan sqrt pow max min abs round floor ceil").split(),
-    *("float double int bool long const for if else return while do void").split(),
-}
+#: What a local variable must not hide: helpers, the kernels' own variables, C's functions and words.
+_TAKEN = set(HELPERS) | set(
+    re.findall(
+        r"\w+",
+        """
+        i j k m n row col lane warp item batch tx ty sum first_m first_n first_k tile_k tile_m tile_n
+        a_tile b_tile a_part b_part exp log sin cos tan sqrt pow max min abs round floor ceil
+        float double int bool long const for if else return while do void
+        """,
+    )
+)
 
 
 def local_name(value: Value) -> str:

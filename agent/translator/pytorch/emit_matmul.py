@@ -30,7 +30,8 @@ class _Product:
     def __init__(self, body: Body, plan: Plan, schedule: Schedule) -> None:
         self._body, self._plan, self._kernel = body, plan, body.kernel
         product = body.kernel.product
-        assert product is not None and product.product is not None
+        assert product is not None
+        assert product.product is not None
         self._value = product
         self._a, self._b = product.product
         self._batch, self._m, self._n = product.shape
@@ -55,7 +56,8 @@ class _Product:
             self._load("b_tile", self._b, "n", self._n)
             body.line("__syncthreads();")
             self._accumulate()
-            body.line("__syncthreads();")
+            if self._k > _DEPTH:  # nobody may overwrite the tiles before all have used them
+                body.line(f"if (first_k + {_DEPTH} < {self._k}) __syncthreads();")
         self._write_out()
         grid = f"dim3({-(-self._n // edge)}, {-(-self._m // edge)}, {self._batch})"
         return f"{grid}, {side * side}"
@@ -91,11 +93,11 @@ class _Product:
             body.line(f"const int tile_k = {at_k}, tile_{outer} = {at_other};")
             tests = []
             if self._k > 1:
-                body.line(f"const int k = first_k + tile_k;")
+                body.line("const int k = first_k + tile_k;")
             if extent > 1:
                 body.line(f"const int {outer} = first_{outer} + tile_{outer};")
             if self._k % _DEPTH:
-                tests.append("k < %d" % self._k if self._k > 1 else "tile_k == 0")
+                tests.append(f"k < {self._k}" if self._k > 1 else "tile_k == 0")
             if extent % edge:
                 tests.append(f"{outer} < {extent}" if extent > 1 else f"tile_{outer} == 0")
             destination = f"{tile}[tile_k][tile_{outer}]"

@@ -129,7 +129,9 @@ class _Rows:
         return unflatten(self._row, value.shape)
 
     def _declare(self, value: Reduce) -> str:
-        """The accumulator at its neutral value; for argmax the place of the best so far, with the best beside it."""
+        """The accumulator at its neutral value; for argmax the place of the best so far, with the best
+        beside it.
+        """
         body, type_ = self._body, C_TYPES[value.base.dtype]
         if value.op in ("argmax", "argmin"):
             name = body.name(f"{local_name(value)}_at")
@@ -219,11 +221,12 @@ class _Rows:
                 yield
             return
         body.line("#pragma unroll")
-        with body.block(f"for (int item = 0; item < {self._items}; ++item)"):
-            with body.declared("col", f"const int col = {mine} + item * {self._threads};"):
-                if kernel.length % self._threads:
-                    body.line(f"if (col >= {kernel.length}) break;")
-                yield
+        declaration = f"const int col = {mine} + item * {self._threads};"
+        opening = f"for (int item = 0; item < {self._items}; ++item)"
+        with body.block(opening), body.declared("col", declaration):
+            if kernel.length % self._threads:
+                body.line(f"if (col >= {kernel.length}) break;")
+            yield
 
     def _nested(self, axes: list[tuple[int, int]]) -> Iterator[None]:
         if not axes:
@@ -243,7 +246,9 @@ class _Rows:
 
     @property
     def _straight(self) -> bool:
-        """Every thread has exactly one element of the row: no loop, and values stay in scope between passes."""
+        """Every thread has exactly one element of the row: no loop, and values stay in scope between
+        passes.
+        """
         return self._cached and self._kernel.length == self._threads
 
     @property
@@ -253,7 +258,9 @@ class _Rows:
     # Keeping a row in registers
 
     def _declare_cache(self, reduces: list[Reduce], later: list[list[Reduce]]) -> list[tuple[Value, str]]:
-        """The topmost values of this pass that later ones need again, each with an array for a thread's share."""
+        """The topmost values of this pass that later ones need again, each with an array for a thread's
+        share.
+        """
         here: dict[int, Value] = {}
         for reduce in reduces:
             self._evaluated(reduce.base, here)

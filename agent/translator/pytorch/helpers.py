@@ -83,7 +83,8 @@ HELPERS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "relu": ("template <typename T>\n__device__ T relu(T x) { return x < T(0) ? T(0) : x; }\n", ()),
     "magnitude": (
-        "template <typename T>\n__device__ T magnitude(T x) { return x < T(0) ? -x : x == T(0) ? T(0) : x; }\n",
+        "template <typename T>\n"
+        "__device__ T magnitude(T x) { return x < T(0) ? -x : x == T(0) ? T(0) : x; }\n",
         (),
     ),
     "sign": ("template <typename T>\n__device__ T sign(T x) { return T((x > T(0)) - (x < T(0))); }\n", ()),

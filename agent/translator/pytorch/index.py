@@ -1,7 +1,9 @@
 """Integer index expressions: sums of multiples of atoms, kept in one canonical form.
 
-Views of tensors are maps of coordinates, so a chain of permutes, reshapes and slices becomes arithmetic here and
-simplifies away: taking a row number apart into coordinates and putting it together again gives the row number.
+Views of tensors are maps of coordinates, so a chain of permutes, reshapes and slices becomes arithmetic
+here and
+simplifies away: taking a row number apart into coordinates and putting it together again gives the row
+number.
 Every expression is non-negative where it is used as an index; that is what makes the division rules valid.
 """
 

@@ -43,7 +43,9 @@ def op(*names: str) -> Callable[[Handler], Handler]:
 
 
 def lower(graph: Graph, *, split: bool = False) -> Program:
-    """`split`: reduce a few long rows in two steps. Raises TaskProblem("unsupported_construct") naming the op and the line of the user's file."""
+    """`split`: reduce a few long rows in two steps. Raises TaskProblem("unsupported_construct") naming
+    the op and the line of the user's file.
+    """
     from agent.translator.pytorch import ops_pointwise, ops_reduce, ops_views, ops_window  # noqa: F401
 
     lowering = Lowering(split)
@@ -275,7 +277,8 @@ def _parts(rows: int, length: int) -> int:
 def reshaping(shape: Shape, had: Shape) -> Callable[[Coordinates], list[Ix]]:
     """The map of a reshape from `had` to `shape`, taken apart into the blocks of axes that mix.
 
-    Only axes of one block go through a flat position, so that a coordinate which is merely passed on stays plain.
+    Only axes of one block go through a flat position, so that a coordinate which is merely passed on
+    stays plain.
     """
     blocks: list[tuple[tuple[int, int], tuple[int, int]]] = []  # (from, to) axes in `shape`, in `had`
     i = j = 0

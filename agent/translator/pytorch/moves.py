@@ -11,8 +11,10 @@ from agent.translator.pytorch.plan import Kernel, Plan
 from agent.translator.pytorch.schedule import WARP, Schedule, is_cached, row_mode
 from sandbox.types import Evaluation, KernelMetrics, LineMetrics
 
-_FULL_WARP = 0.9  # of 32 lanes: fewer active ones are worth a move
 _FEW_BLOCKS = 1.0  # waves: fewer leave multiprocessors without work
+_REREAD = 1.5  # times the data: a row is read again in later passes
+_LOW_OCCUPANCY = 0.75
+_MULTIPROCESSORS = 132  # of an H100 or H200; other targets are near enough for "too few"
 
 
 @dataclass(frozen=True)
@@ -30,24 +32,23 @@ def propose(plan: Plan, fused: Plan | None, schedule: Schedule, evaluation: Eval
     yield from _tile(plan, schedule, measured)
     yield from _split_rows(plan, schedule, measured)
     yield from _share_rows(plan, schedule, measured)
-    yield from _fuse(plan, fused, schedule, measured)
+    yield from _fuse(plan, fused, schedule)
     yield from _cache_rows(plan, schedule, measured)
     yield from _vectorise(plan, schedule, measured)
+    yield from _whole_blocks(plan, schedule, measured)
     yield from _resize(plan, schedule, measured)
 
 
-def _fuse(
-    plan: Plan, fused: Plan | None, schedule: Schedule, measured: dict[str, KernelMetrics]
-) -> Iterator[Proposal]:
+def _fuse(plan: Plan, fused: Plan | None, schedule: Schedule) -> Iterator[Proposal]:
     if schedule.fuse or fused is None or len(fused.kernels) >= len(plan.kernels):
         return
-    moved = sum(4 * value.numel for value in plan.scratch) - sum(4 * value.numel for value in fused.scratch)
-    launches = f"{len(plan.kernels)} launches" if len(plan.kernels) > 1 else "1 launch"
+    passed = sum(4 * value.numel for value in plan.scratch)
+    saved = passed - sum(4 * value.numel for value in fused.scratch)
     yield Proposal(
         replace(schedule, fuse=True),
         "Fuse elementwise work into its neighbours",
-        f"{launches} pass {_bytes(sum(4 * v.numel for v in plan.scratch))} through memory between them; fused, "
-        f"{len(fused.kernels)} remain and {_bytes(moved)} never leave the registers.",
+        f"{len(plan.kernels)} launches pass {_bytes(passed)} through memory between them; with "
+        f"{len(fused.kernels)}, {_bytes(saved)} never leave the registers.",
     )
 
 
@@ -78,8 +79,8 @@ def _tile(plan: Plan, schedule: Schedule, measured: dict[str, KernelMetrics]) ->
         yield Proposal(
             replace(schedule, tile=64),
             "Hold 4 x 4 results a thread in registers",
-            f"{metrics.name} does {_flop(metrics)} FLOP in {metrics.instructions} warp instructions; sixteen results "
-            "a thread use each value from shared memory four times.",
+            f"{metrics.name} does {_flop(metrics)} FLOP in {metrics.instructions} warp instructions; sixteen "
+            "results a thread use each value from shared memory four times.",
         )
 
 
@@ -92,56 +93,69 @@ def _split_rows(plan: Plan, schedule: Schedule, measured: dict[str, KernelMetric
     yield Proposal(
         replace(schedule, split=True, rows="block", row_threads=_block_for(plan)),
         "Reduce long rows in two steps",
-        f"{metrics.name} has {kernel.rows} row{'s' if kernel.rows > 1 else ''} of {kernel.length} elements and fills "
-        f"{metrics.waves:.3f} waves; parts of the rows can be reduced side by side and joined afterwards.",
+        f"{metrics.name} has {kernel.rows} row{'s' if kernel.rows > 1 else ''} of {kernel.length} elements and "
+        f"fills {metrics.waves:.3f} waves; parts of the rows can be reduced side by side and joined afterwards.",
     )
 
 
 def _share_rows(plan: Plan, schedule: Schedule, measured: dict[str, KernelMetrics]) -> Iterator[Proposal]:
-    for mode in ("warp", "block"):
-        if mode == schedule.rows:
-            continue
-        changed = replace(schedule, rows=mode, row_threads=_block_for(plan))  # type: ignore[arg-type]
-        gaining = [k for k in plan.kernels if row_mode(k, changed) != row_mode(k, schedule)]
-        found = _heaviest(gaining, measured)
-        if found is None:
-            continue
-        kernel, metrics = found
-        if mode == "block" and kernel.length < 4 * WARP:
-            continue
-        worst = _worst_line(metrics)
-        if schedule.rows == "thread":
-            where = f"line {worst.line} loads" if worst else f"{metrics.name} loads"
-            sectors = _per_request(worst, metrics)
-            reason = (
-                f"{where} {sectors:.1f} sectors per request (4 would do): neighbouring threads stand on "
-                f"different rows of {kernel.length}; a {mode} a row reads neighbours."
-            )
-        elif mode == "block":
-            reason = (
-                f"{metrics.name} fills {metrics.waves:.2f} waves with {kernel.rows} rows; a block a row brings "
-                f"{row_mode(kernel, changed)}s of threads to rows of {kernel.length}."
-            )
-        else:
-            reason = (
-                f"{metrics.name} executes {metrics.barriers_per_thread:.0f} barriers a thread over rows of "
-                f"{kernel.length}; within a warp shuffles need none."
-            )
-        yield Proposal(changed, f"Reduce each row with a {mode}", reason)
+    if schedule.rows != "thread":
+        return
+    changed = replace(schedule, rows="warp", row_threads=_block_for(plan))
+    found = _heaviest([k for k in plan.kernels if row_mode(k, changed) == "warp"], measured)
+    if found is None:
+        return
+    kernel, metrics = found
+    worst = _worst_line(metrics)
+    where = f"line {worst.line}" if worst else metrics.name
+    yield Proposal(
+        changed,
+        "Reduce each row with a warp",
+        f"{where} loads {_per_request(worst, metrics):.1f} sectors per request (4 would do): neighbouring "
+        f"threads stand on different rows of {kernel.length}; a warp a row reads neighbours and joins by shuffles.",
+    )
 
 
 def _cache_rows(plan: Plan, schedule: Schedule, measured: dict[str, KernelMetrics]) -> Iterator[Proposal]:
     changed = replace(schedule, cached=True)
-    found = _heaviest([k for k in plan.kernels if is_cached(k, changed)], measured)
+    rereading = []
+    for kernel in plan.kernels:
+        once = kernel.rows * kernel.length * 4 // 32
+        metrics = measured.get(kernel.name)
+        if metrics and is_cached(kernel, changed) and metrics.global_load_sectors > _REREAD * once:
+            rereading.append(kernel)
+    found = _heaviest(rereading, measured)
     if schedule.cached or found is None:
         return
     kernel, metrics = found
-    size = kernel.rows * kernel.length * 4 // 32
     yield Proposal(
         changed,
         "Keep each row in registers between passes",
-        f"{metrics.name} loads {metrics.global_load_sectors} sectors where one pass over the rows takes {size}: "
-        "it reads and computes every row again in each pass.",
+        f"{metrics.name} loads {metrics.global_load_sectors} sectors where one pass over its rows takes "
+        f"{kernel.rows * kernel.length * 4 // 32}: every pass reads and computes the row again.",
+    )
+
+
+def _whole_blocks(plan: Plan, schedule: Schedule, measured: dict[str, KernelMetrics]) -> Iterator[Proposal]:
+    """Long rows that leave multiprocessors without work get a block each."""
+    changed = replace(schedule, rows="block", row_threads=_block_for(plan))
+    gaining = [
+        k
+        for k in plan.kernels
+        if row_mode(k, changed) == "block" != row_mode(k, schedule)
+        and k.length >= 4 * WARP
+        and k.name in measured
+        and measured[k.name].waves < _FEW_BLOCKS
+    ]
+    found = _heaviest(gaining, measured)
+    if schedule.rows == "block" or found is None:
+        return
+    kernel, metrics = found
+    yield Proposal(
+        changed,
+        "Reduce each row with a block",
+        f"{metrics.name} fills {metrics.waves:.2f} waves with a {row_mode(kernel, schedule)} for each of "
+        f"{kernel.rows} rows; a block a row of {kernel.length} brings more threads to the same work.",
     )
 
 
@@ -162,21 +176,30 @@ def _vectorise(plan: Plan, schedule: Schedule, measured: dict[str, KernelMetrics
 
 
 def _resize(plan: Plan, schedule: Schedule, measured: dict[str, KernelMetrics]) -> Iterator[Proposal]:
-    found = _heaviest(plan.kernels, measured)
+    """Other block sizes, where this one limits occupancy or makes too few blocks to go round."""
+    sized = [k for k in plan.kernels if k.product is None or not schedule.tile]
+    found = _heaviest(sized, measured)
     if found is None:
         return
     _, metrics = found
-    for threads in (128, 256, 512, 64):
-        if threads == schedule.threads:
-            continue
-        if metrics.waves < _FEW_BLOCKS and threads > schedule.threads:
-            continue
+    blocks = metrics.grid[0] * metrics.grid[1] * metrics.grid[2]
+    if metrics.theoretical_occupancy < _LOW_OCCUPANCY:
+        choices = [t for t in (128, 512, 64) if t != schedule.threads]
         why = (
-            f"{metrics.name} fills {metrics.waves:.2f} waves with {metrics.tail_fraction:.0%} of the last idle, at "
-            f"{metrics.theoretical_occupancy:.0%} occupancy limited by {metrics.occupancy_limiter.replace('_', ' ')}; "
-            f"blocks of {threads} threads share the work out differently."
+            f"{metrics.name} keeps {metrics.theoretical_occupancy:.0%} of the warps a multiprocessor can "
+            f"hold, limited by {metrics.occupancy_limiter.replace('_', ' ')}"
         )
-        yield Proposal(replace(schedule, threads=threads), f"Blocks of {threads} threads", why)
+    elif blocks < _MULTIPROCESSORS and metrics.block[0] == schedule.threads:
+        choices = [t for t in (128, 64) if t < schedule.threads]
+        why = f"{metrics.name} launches {blocks} blocks, fewer than there are multiprocessors"
+    else:
+        return
+    for threads in choices:
+        yield Proposal(
+            replace(schedule, threads=threads),
+            f"Blocks of {threads} threads",
+            f"{why}; blocks of {threads} threads share the work out differently.",
+        )
 
 
 def _heaviest(

@@ -14,8 +14,8 @@ _FUNCTIONS = {
     "exp": "expf", "exp2": "exp2f", "expm1": "expm1f", "log": "logf", "log2": "log2f", "log10": "log10f",
     "log1p": "log1pf", "sqrt": "sqrtf", "rsqrt": "rsqrtf", "sin": "sinf", "cos": "cosf", "tan": "tanf",
     "asin": "asinf", "acos": "acosf", "atan": "atanf", "sinh": "sinhf", "cosh": "coshf", "tanh": "tanhf",
-    "asinh": "asinhf", "acosh": "acoshf", "atanh": "atanhf", "erf": "erff", "erfc": "erfcf", "floor": "floorf",
-    "ceil": "ceilf", "round": "rintf", "trunc": "truncf",
+    "asinh": "asinhf", "acosh": "acoshf", "atanh": "atanhf", "erf": "erff", "erfc": "erfcf",
+    "floor": "floorf", "ceil": "ceilf", "round": "rintf", "trunc": "truncf",
 }  # fmt: skip
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _ARITHMETIC = {
@@ -42,8 +42,7 @@ def promoted(*values: Any) -> str:
     """torch's common type of tensors and numbers: a number only matters where its kind is higher."""
     tensors = [v for v in values if isinstance(v, Value)]
     kinds = {"bool": 0, "int32": 1, "int64": 1, "float32": 2, "float64": 2}
-    ranked = sorted((v for v in tensors if v.shape) or tensors, key=lambda v: _RANK[v.dtype])
-    ranked = ranked or sorted(tensors, key=lambda v: _RANK[v.dtype])
+    ranked = sorted([v for v in tensors if v.shape] or tensors, key=lambda v: _RANK[v.dtype])
     best = ranked[-1].dtype
     for value in values:
         kind = kinds[value.dtype] if isinstance(value, Value) else _number_kind(value)
@@ -324,9 +323,8 @@ def _arange(lowering: Lowering, node: Node, args: list[Any], kwargs: dict[str, A
     dtype, shape = result_type(node), tuple(node.outputs[0].shape)
     if not (isinstance(start, int) and isinstance(step, int)) or start < 0:
         steps = lowering.add(Iota(shape, "int64", **lowering.common, of=lambda at: at[0]))
-        scaled = lowering.pointwise("{1} + {0} * {2}", lowering.cast(steps, dtype),
-                                    lowering.literal(start, dtype), lowering.literal(step, dtype))  # fmt: skip
-        return scaled
+        first, by = lowering.literal(start, dtype), lowering.literal(step, dtype)
+        return lowering.pointwise("{1} + {0} * {2}", lowering.cast(steps, dtype), first, by)
     value = lowering.add(
         Iota(
             shape,

@@ -48,8 +48,9 @@ def _mean(lowering: Lowering, node: Node, args: list[Any], kwargs: dict[str, Any
 def mean(lowering: Lowering, x: Value, axes: Sequence[int], *, keepdim: bool) -> Value:
     count = math.prod(x.shape[a] for a in (axes or range(len(x.shape))))
     total = lowering.reduce("sum", x, axes, keepdim=keepdim)
-    return lowering.pointwise("{0} * {1}" if _power_of_two(count) else "{0} / {1}", total,
-                              lowering.literal(1 / count if _power_of_two(count) else count, x.dtype))  # fmt: skip
+    if _power_of_two(count):  # the reciprocal is exact
+        return lowering.pointwise("{0} * {1}", total, lowering.literal(1 / count, x.dtype))
+    return lowering.pointwise("{0} / {1}", total, lowering.literal(count, x.dtype))
 
 
 def _power_of_two(n: int) -> bool:
@@ -81,8 +82,8 @@ def _arg(lowering: Lowering, node: Node, args: list[Any], kwargs: dict[str, Any]
 def moments(lowering: Lowering, x: Value, axes: Sequence[int]) -> tuple[Value, Value]:
     """Mean and sum of squared deviations, both with the axes kept as 1.
 
-    The sum of deviations, which is zero but for rounding, corrects both: in float32 a plain mean of many large
-    numbers is not good enough to subtract.
+    The sum of deviations, which is zero but for rounding, corrects both: in float32 a plain mean of many
+    large numbers is not good enough to subtract.
     """
     count = lowering.literal(math.prod(x.shape[a] for a in axes), x.dtype)
     total = lowering.reduce("sum", x, axes, keepdim=True, label="total")
@@ -268,7 +269,7 @@ def _mm(lowering: Lowering, node: Node, args: list[Any], kwargs: dict[str, Any])
 
 @op("linear")
 def _linear(lowering: Lowering, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Value:
-    x, weight, bias = (args + [None])[:3]
+    x, weight, bias = [*args, None][:3]
     rows = math.prod(x.shape[:-1])
     product = _matrices(lowering, lowering.reshape(x, [rows, x.shape[-1]]), lowering.permute(weight, [1, 0]))
     shaped = lowering.reshape(product, node.outputs[0].shape)

@@ -39,9 +39,9 @@ def _expand(lowering: Lowering, node: Node, args: list[Any], kwargs: dict[str, A
 @op("slice")
 def _slice(lowering: Lowering, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Value:
     base = args[0]
-    axis, start, _, step = [*args[1:], *[0, None, None, 1][len(args) - 1 :]]
-    axis %= len(base.shape)
-    start = _from_start(start or 0, base.shape[axis])
+    given: list[Any] = [*args[1:], *[0, None, None, 1][len(args) - 1 :]]
+    axis, step = given[0] % len(base.shape), given[3]
+    start = _from_start(given[1] or 0, base.shape[axis])
     return _along(lowering, base, node, axis, lambda i: i * step + start)
 
 
@@ -120,10 +120,14 @@ def _from_start(index: int, extent: int) -> int:
 
 @op("cat")
 def _cat(lowering: Lowering, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Value:
+    return _joined(lowering, node, args[0], args[1] if len(args) > 1 else 0)
+
+
+def _joined(lowering: Lowering, node: Node, given: Sequence[Value], axis: int) -> Value:
     """Every part padded to the whole by a guard, and the parts told apart by position."""
     shape, dtype = tuple(node.outputs[0].shape), node.outputs[0].dtype
-    parts = [lowering.cast(p, dtype) for p in args[0] if p.numel]
-    axis = (args[1] if len(args) > 1 else 0) % len(shape)
+    parts = [lowering.cast(p, dtype) for p in given if p.numel]
+    axis %= len(shape)
     ends, total = [], 0
     padded = []
     for part in parts:
@@ -142,7 +146,7 @@ def _stack(lowering: Lowering, node: Node, args: list[Any], kwargs: dict[str, An
     shape = node.outputs[0].shape
     axis = (args[1] if len(args) > 1 else 0) % len(shape)
     thin = [n if a != axis else 1 for a, n in enumerate(shape)]
-    return _cat(lowering, node, [[lowering.reshape(p, thin) for p in args[0]], axis], {})
+    return _joined(lowering, node, [lowering.reshape(p, thin) for p in args[0]], axis)
 
 
 @op("constant_pad_nd")

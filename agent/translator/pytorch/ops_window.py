@@ -53,7 +53,7 @@ def _windows(
 
 @op("convolution")
 def _convolution(lowering: Lowering, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Value:
-    x, weight, bias, stride, padding, dilation, transposed, output_padding, groups = args
+    x, weight, bias, stride, padding, dilation, transposed, _, groups = args
     rank = len(weight.shape) - 2
     stride, padding, dilation = (_spread(v, rank, d) for v, d in ((stride, 1), (padding, 0), (dilation, 1)))
     positions = node.outputs[0].shape[2:]
@@ -64,7 +64,8 @@ def _convolution(lowering: Lowering, node: Node, args: list[Any], kwargs: dict[s
     per_group, inputs = channels // groups, x.shape[1] // groups
     split = lowering.reshape(x, [batch, groups, inputs, *x.shape[2:]])
     seen = _windows(lowering, split, positions, window, stride, padding, dilation, c_literal(0, x.dtype))
-    # [batch, groups, inputs, positions..., window...] -> [batch, groups, per_group, positions..., inputs, window...]
+    # [batch, groups, inputs, positions..., window...] -> [batch, groups, per_group, positions...,
+    # inputs, window...]
     axes = [0, 1, *range(3, 3 + rank), 2, *range(3 + rank, 3 + 2 * rank)]
     seen = lowering.permute(seen, axes)
     whole = (batch, groups, per_group, *positions, inputs, *window)

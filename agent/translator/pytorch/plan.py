@@ -1,6 +1,7 @@
 """Which values are written to memory, and by which kernel.
 
-A kernel is a group: reductions over one space of rows, the values that are one per row, and the values that fill
+A kernel is a group: reductions over one space of rows, the values that are one per row, and the values
+that fill
 the whole space. A matrix product is such a group too (a row is one element of the result), and so is a plain
 elementwise kernel (no reductions).
 """
@@ -91,6 +92,7 @@ class CannotPlan(Exception):
 
 
 ROW, COLUMN = "row", "col"
+_MOST_NAMED = 3  # ops in a kernel's name
 
 
 def plan(program: Program, *, fuse: bool) -> Plan:
@@ -185,7 +187,9 @@ class _Planner:
         return self._placeable(kernel, needed)
 
     def _placeable(self, kernel: Kernel, needed: list[Access]) -> bool:
-        """Every reduction needed is in the kernel at its own row, or in one that does not wait for the kernel."""
+        """Every reduction needed is in the kernel at its own row, or in one that does not wait for the
+        kernel.
+        """
         for access in needed:
             if not isinstance(access.value, Reduce):
                 continue
@@ -310,7 +314,10 @@ class _Planner:
                 if id(value) not in buffers:
                     buffers[id(value)] = _unique(_scratch_name(value), taken)
                     scratch.append(value)
-        return Plan(self._ordered(), buffers, scratch, copies)
+        kernels = self._ordered()
+        for kernel in kernels:
+            kernel.name = _unique(_kernel_name(kernel), taken)
+        return Plan(kernels, buffers, scratch, copies)
 
     def _ordered(self) -> list[Kernel]:
         """Topologically. Raises CannotPlan when kernels would have to wait for each other."""
@@ -356,7 +363,9 @@ def is_free(value: Value) -> bool:
 
 
 def _real_operands(value: Value, origin: str) -> Iterator[Value]:
-    """Below a value whose elements are read many times: what has to be in memory rather than computed again."""
+    """Below a value whose elements are read many times: what has to be in memory rather than computed
+    again.
+    """
     value = strip_views(value)
     if isinstance(value, Source) or is_free(value):
         return
@@ -365,6 +374,13 @@ def _real_operands(value: Value, origin: str) -> Iterator[Value]:
             yield from _real_operands(operand, origin)
     elif isinstance(value, Pointwise | Gather | Reduce):
         yield value
+
+
+def _kernel_name(kernel: Kernel) -> str:
+    """After the first few ops it does."""
+    values = sorted([*kernel.reduces, *kernel.outputs], key=lambda v: v.order)
+    ops = list(dict.fromkeys(plain_name(v.origin) for v in values))
+    return "_".join([*ops[:_MOST_NAMED], "kernel"])
 
 
 def _scratch_name(value: Value) -> str:

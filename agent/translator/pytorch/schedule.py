@@ -28,7 +28,9 @@ class Schedule:
 
 
 def row_mode(kernel: Kernel, schedule: Schedule) -> Rows:
-    """Rows whose elements are apart in memory stay with one thread each: neighbouring threads read neighbours."""
+    """Rows whose elements are apart in memory stay with one thread each: neighbouring threads read
+    neighbours.
+    """
     if not kernel.reduces or kernel.reduces[0].rereads or kernel.length < WARP:
         return "thread"
     contiguous = len(kernel.space) - 1 in kernel.axes

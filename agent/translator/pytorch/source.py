@@ -7,31 +7,14 @@ from agent.translator.pytorch.emit_map import can_vectorise, emit_map
 from agent.translator.pytorch.emit_matmul import emit_matmul
 from agent.translator.pytorch.emit_rows import emit_rows
 from agent.translator.pytorch.helpers import sources
-from agent.translator.pytorch.ir import C_TYPES, Value, plain_name
+from agent.translator.pytorch.ir import C_TYPES, Value
 from agent.translator.pytorch.plan import Kernel, Plan
 from agent.translator.pytorch.schedule import Schedule, is_cached, row_mode
 from sandbox.tasks.base import TaskSpec
 
-_MOST_NAMED = 3  # ops in a kernel's name
-
-
-def name_kernels(plan: Plan, taken: set[str]) -> None:
-    """Names after the ops a kernel does, unique in the file."""
-    for kernel in plan.kernels:
-        origins: list[str] = []
-        for value in sorted([*kernel.reduces, *kernel.outputs], key=lambda v: v.order):
-            if value.origin not in origins:
-                origins.append(value.origin)
-        name = "_".join(plain_name(o) for o in origins[:_MOST_NAMED]) + "_kernel"
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        kernel.name = name
-
 
 def write_source(spec: TaskSpec, plan: Plan, schedule: Schedule, lines: dict[str, int | None]) -> str:
     """`lines`: the line of the user's file behind each origin, where known."""
-    name_kernels(plan, {p.name for p in spec.parameters} | set(plan.buffers.values()))
     kernels, launches, helpers = [], [], set()
     for kernel in plan.kernels:
         body = Body(plan, kernel)

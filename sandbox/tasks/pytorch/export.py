@@ -25,9 +25,17 @@ _KINDS = {
 }
 #: Words a parameter of a CUDA function cannot be called.
 _RESERVED = set(
-    "auto bool break case char class const continue default delete do double else enum extern false float for goto "
-    "if inline int long namespace new operator private public register return short signed sizeof static struct "
-    "switch template this true typedef union unsigned using virtual void volatile while launch half dim3".split()
+    re.findall(
+        r"\w+",
+        """
+        auto bool break case char class const continue default delete do double else enum extern false
+        float for
+        goto if inline int long namespace new operator private public register return short signed sizeof
+        static
+        struct switch template this true typedef union unsigned using virtual void volatile while launch
+        half dim3
+        """,
+    )
 )
 
 
@@ -136,7 +144,7 @@ class _Reader:
         return {"other": str(value)}
 
     def _outputs(self, signature: Any) -> list[Output]:
-        outputs = []
+        outputs: list[Output] = []
         (final,) = (node for node in self._program.graph.nodes if node.op == "output")
         results = final.args[0]
         fx = {node.name: node for node in self._program.graph.nodes}
@@ -206,12 +214,13 @@ def _unsupported(message: str, line: int | None = None) -> TaskProblem:
 
 def require_dtypes(graph: Graph) -> None:
     """Raises TaskProblem for a tensor of launch whose element type is not supported."""
-    for what in [*graph.placeholders, *graph.outputs]:
-        if what.type.dtype not in DTYPES:
+    tensors = {p.name: p.type for p in graph.placeholders} | {o.name: o.type for o in graph.outputs}
+    for name, type_ in tensors.items():
+        if type_.dtype not in DTYPES:
             raise TaskProblem(
                 Problem(
                     kind="unsupported_dtype",
-                    message=f"{what.name} is {what.type.dtype}; supported are {', '.join(DTYPES)}",
+                    message=f"{name} is {type_.dtype}; supported are {', '.join(DTYPES)}",
                     hint="use float32 tensors",
                     file=FILE,
                 )

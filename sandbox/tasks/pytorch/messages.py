@@ -1,4 +1,5 @@
-"""What the judge and the jailed worker say to each other: JSON files in one scratch folder, arrays as raw bytes.
+"""What the judge and the jailed worker say to each other: JSON files in one scratch folder, arrays as
+raw bytes.
 
 `request.json` and `task.py` (and `draws.bin`) go in; `reply.json` (and `arrays.bin`) come out. The reply is
 written by a process that ran the user's code, so it is validated like any other input.

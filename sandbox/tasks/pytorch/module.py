@@ -99,10 +99,11 @@ class UserFile:
         with blaming("get_init_inputs() raises"):
             init = list(module.get_init_inputs()) if hasattr(module, "get_init_inputs") else []
         with blaming("Model(*get_init_inputs()) raises"):
-            model = model_class(*init)
+            model: nn.Module = model_class(*init)
         with blaming("get_inputs() raises"):
             inputs = list(module.get_inputs())
-        return Built(model.eval(), inputs)
+        model.eval()
+        return Built(model, inputs)
 
 
 @contextmanager

@@ -54,11 +54,14 @@ class Probe:
         return values
 
     def offset(self, values: Sequence[Values]) -> float:
-        """The largest offset of "large_offset" at which the module's own float32 result still means something."""
+        """The largest offset of "large_offset" at which the module's own float32 result still means
+        something.
+        """
         return next((o for o in _OFFSETS if self._native_error(values, o) <= _USEFUL_ERROR), 1.0)
 
     def fixed(self, name: str) -> bytes:
-        return self._given[name].contiguous().numpy().tobytes()
+        raw: bytes = self._given[name].contiguous().numpy().tobytes()
+        return raw
 
     def _native_error(self, values: Sequence[Values], offset: float) -> float:
         tensors = self._draw(values, "large_offset", offset)
@@ -84,7 +87,8 @@ class Probe:
         return self._reference.native({**self._given, **replaced}, self._targets)
 
     def _domains(self, finite: Sequence[int]) -> dict[str, _Domain]:
-        """By float input: "real" where values of either sign give as many finite outputs as the file's own do,
+        """By float input: "real" where values of either sign give as many finite outputs as the file's
+        own do,
         else "nonnegative", else "observed"."""
         names = [
             p.name

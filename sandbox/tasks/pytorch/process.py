@@ -1,6 +1,8 @@
-"""The jailed process that holds one user's module: asked over a pair of pipes, kept while it may be asked again.
+"""The jailed process that holds one user's module: asked over a pair of pipes, kept while it may be
+asked again.
 
-Importing torch costs a second or more, and tracing leaves the module built, so the process that traced it also
+Importing torch costs a second or more, and tracing leaves the module built, so the process that traced
+it also
 computes the expected outputs. It ends by itself when nobody asks, and is started again when somebody does.
 """
 

@@ -35,7 +35,7 @@ class Work:
         return max(self.elements / elements, self.flop / flop)
 
 
-class _Elements(TorchDispatchMode):
+class _Elements(TorchDispatchMode):  # type: ignore[misc]
     """Counts elements of every result that is not a view of an argument."""
 
     def __init__(self) -> None:
@@ -93,12 +93,13 @@ def shrink(file: UserFile, given: dict[str, int], elements: int, flop: int) -> d
         raise TaskProblem(
             Problem(
                 kind="too_large",
-                message=f"the module does about {work.over(elements, flop):.0f} times the work the emulator can afford, "
-                "and has no module-level integers left to lower",
+                message=f"the module does about {work.over(elements, flop):.0f} times the work
+                the emulator
+                can afford, " "and has no module-level integers left to lower",
                 hint="write the sizes as module-level integers (batch_size = 128), or make them smaller",
                 file=FILE,
-            )
-        )
+
+            ) )
     return sizes
 
 

@@ -1,4 +1,6 @@
-"""A PyTorch module as a task: what the judge sees of it. The user's file runs only in `worker`, in the jail."""
+"""A PyTorch module as a task: what the judge sees of it. The user's file runs only in `worker`, in the
+jail.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from sandbox.cancellation import Cancellation
 from sandbox.limits import TORCH, Limits
 from sandbox.tasks.base import Array, Distribution, Draw, Expected, Inputs, Parameter, TaskSpec
@@ -30,8 +33,9 @@ MAX_FLOP = 1 << 24
 _C_TYPES = {"float32": "float", "float64": "double", "int32": "int", "int64": "long long", "uint8": "bool"}
 _DISTRIBUTIONS: tuple[Distribution, ...] = ("normal", "uniform", "heavy_tail", "large_offset", "cancellation")
 _RULE = (
-    "float32 results are compared with the module run in float64: at most twice the error of the module itself "
-    "in float32, with a floor that grows with the square root of the reduction length; integers and booleans exact"
+    "float32 results are compared with the module run in float64: at most twice the error of the module "
+    "itself in float32, with a floor that grows with the square root of the reduction length; integers and "
+    "booleans exact"
 )
 
 
@@ -45,7 +49,9 @@ class PyTorchTask:
     _process: ModuleProcess
 
     def draws(self, seed: bytes) -> Sequence[Draw]:
-        """One draw per distribution. The sizes are the module's; parameters get their own values every time."""
+        """One draw per distribution. The sizes are the module's; parameters get their own values every
+        time.
+        """
         streams = np.random.SeedSequence(int.from_bytes(seed, "little")).spawn(len(_DISTRIBUTIONS))
         outputs = {o.name: o.type.numel for o in self._loaded.graph.outputs}
         tensors = {v.name: v.type.numel for v in self._loaded.values}
@@ -114,7 +120,8 @@ class PyTorchTask:
 def load(
     source: str, inputs: Inputs, cancel: Cancellation, *, shrink: bool = True, limits: Limits = TORCH
 ) -> PyTorchTask:
-    """Trace the file's `Model` in the jail. `shrink`: lower module-level integers to what the emulator can afford.
+    """Trace the file's `Model` in the jail. `shrink`: lower module-level integers to what the emulator
+    can afford.
 
     Raises TaskProblem (what is wrong with the file, and its line), JailUnavailable, Cancelled.
     """

@@ -15,7 +15,7 @@ from sandbox.tasks.pytorch.messages import Target
 from sandbox.tasks.pytorch.module import Built, blaming
 
 
-class _Widen(TorchDispatchMode):
+class _Widen(TorchDispatchMode):  # type: ignore[misc]
     """float64 wherever the module asks for float32 by name: casts, factories, and constants it holds."""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -1,6 +1,7 @@
 """Values for the tensors of one draw, by distribution and by the domain the module was seen to accept.
 
-numpy only: the judge uses it for the real draws, the jailed worker to try out which domain the module accepts.
+numpy only: the judge uses it for the real draws, the jailed worker to try out which domain the module
+accepts.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ _POSITIVE = 1e-3  # smallest value where negative ones are not accepted
 
 
 def draw(values: Values, distribution: Distribution, offset: float, generator: np.random.Generator) -> Array:
-    """An array of `values.type`. Parameters have domain "observed" and keep the scale of their initialisation."""
+    """An array of `values.type`. Parameters have domain "observed" and keep the scale of their
+    initialisation.
+    """
     shape, dtype = values.type.shape, np.dtype(DTYPES[values.type.dtype])
     if values.domain == "integer":
         return generator.integers(int(values.low), int(values.high) + 1, shape).astype(dtype)
