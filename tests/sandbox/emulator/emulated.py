@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +20,6 @@ from sandbox.plan import DEVICE_BASE, GUARD_BYTES, Launch, LaunchPlan, Operation
 from sandbox.ptx import parameter_layout
 
 Array = npt.NDArray[np.generic]
-FORMATS = {
-    np.dtype(name): code for name, code in (("i4", "i"), ("u4", "I"), ("i8", "q"), ("f4", "f"), ("f8", "d"))
-}
 
 
 @dataclass(frozen=True)
@@ -55,6 +53,12 @@ class Run:
         return next(line for line in self.trace.lines if line.line == number)
 
 
+@dataclass(frozen=True)
+class Prepared:
+    replay: Replay
+    kinds: dict[str, str]  # buffer -> numpy type
+
+
 class Machine:
     """One PTX module, lowered."""
 
@@ -62,7 +66,7 @@ class Machine:
         self.layout = parameter_layout(ptx)
         self.lowered: Lowered = lower([ptx], Cancellation())
 
-    def run(
+    def prepare(
         self,
         kernel: str,
         grid: int | tuple[int, int],
@@ -71,10 +75,8 @@ class Machine:
         shared: int = 0,
         before: Sequence[Operation] = (),
         count: bool = True,
-        seconds: float = 10,
         cooperative: bool = False,
-        threads: int = 2,
-    ) -> Run:
+    ) -> Prepared:
         """Arrays are called a0, a1, ... by their place among the arguments; all are read back."""
         buffers: list[Buffer] = []
         parameters = bytearray()
@@ -85,19 +87,17 @@ class Machine:
             if isinstance(argument, np.ndarray | Out):
                 name = f"a{index}"
                 given = isinstance(argument, np.ndarray)
-                dtype = str(argument.dtype) if given else argument.dtype
+                kinds[name] = str(argument.dtype)
                 data = np.ascontiguousarray(argument).tobytes() if given else None
-                length = len(data) if data is not None else argument.count * np.dtype(dtype).itemsize
+                length = len(data) if data is not None else argument.count * np.dtype(argument.dtype).itemsize
                 buffers.append(Buffer(name, address, data, length, True, given, 0xFF))
-                kinds[name] = dtype
                 parameters += struct.pack("<Q", address)
                 address += -(-length // GUARD_BYTES) * GUARD_BYTES + GUARD_BYTES
             elif isinstance(argument, np.generic):
                 parameters += argument.tobytes()
             else:
-                parameters += struct.pack(
-                    {4: "<i", 8: "<q"}[size] if isinstance(argument, int) else "<f", argument
-                )
+                code = {4: "<i", 8: "<q"}[size] if isinstance(argument, int) else "<f"
+                parameters += struct.pack(code, argument)
         launch = Launch(
             module=0,
             kernel=kernel,
@@ -107,15 +107,36 @@ class Machine:
             parameters=parameters.hex(),
             cooperative=cooperative,
         )
-        plan = LaunchPlan(operations=[*before, launch])
-        [(result, read)] = replay(
+        return Prepared(Replay(LaunchPlan(operations=[*before, launch]), buffers, count), kinds)
+
+    def run_all(self, prepared: Sequence[Prepared], *, seconds: float = 10, threads: int = 2) -> list[Run]:
+        """In one process, up to the first that does not end well."""
+        results = replay(
             self.lowered,
-            [Replay(plan, buffers, count)],
+            [item.replay for item in prepared],
             seconds=seconds,
             threads=threads,
             cancel=Cancellation(),
         )
-        return Run(result, {name: np.frombuffer(data, kinds[name]) for name, data in read.items()})
+        return [
+            Run(result, {name: np.frombuffer(data, item.kinds[name]) for name, data in read.items()})
+            for (result, read), item in zip(results, prepared, strict=False)
+        ]
+
+    def run(
+        self,
+        kernel: str,
+        grid: int | tuple[int, int],
+        block: int | tuple[int, int],
+        *arguments: Array | Out | np.generic | int | float,
+        seconds: float = 10,
+        threads: int = 2,
+        **launch: Any,
+    ) -> Run:
+        [run] = self.run_all(
+            [self.prepare(kernel, grid, block, *arguments, **launch)], seconds=seconds, threads=threads
+        )
+        return run
 
 
 def compile_cuda(source: str, folder: Path, arch: str = "sm_90") -> str:
