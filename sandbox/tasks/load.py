@@ -24,7 +24,17 @@ def load_task(
 ) -> Task:
     """Raises TaskProblem for everything that is wrong with the file; JailUnavailable, Cancelled."""
     text = decode(source, filename)
-    if PurePath(filename).suffix.lower() == ".py":
+    suffix = PurePath(filename).suffix.lower()
+    if suffix not in (".c", ".py"):
+        raise TaskProblem(
+            Problem(
+                kind="unknown_language",
+                message=f"cannot tell the language of {PurePath(filename).name}",
+                hint="end the name in .c for a C function or .py for a PyTorch module",
+                file=PurePath(filename).name,
+            )
+        )
+    if suffix == ".py":
         return load_pytorch(text, inputs or Inputs(), cancel)
     return load_c(text, filename=filename, entry=entry, inputs=inputs or Inputs(), cancel=cancel)
 

@@ -76,7 +76,7 @@ BAD_INPUT = {
         b"void f(int n, float *x) { x[0] = n; }\nvoid g(int n, float *x) { x[0] = n; }\n",
         "f, g",
     ),
-    "unknown extent": ("f.c", b"void f(float *x, const int *where) { x[where[0]] = 1.0f; }\n", "extent"),
+    "unknown extent": ("f.c", b"void f(float *x) { while (*x > 0.0f) *x++ = 1.0f; }\n", "extent"),
     "not UTF-8": ("f.c", b"/* caf\xe9 */ void f(int n, float *x) { x[0] = n; }\n", "UTF-8"),
     "too large": ("f.c", b"/*" + b"x" * (1 << 20) + b"*/ void f(int n, float *x) { x[0] = n; }\n", "bytes"),
     "empty": ("f.c", b"", "f.c"),

@@ -16,6 +16,7 @@ from agent.trajectory import Trajectory, Turn
 from agent.translate import TranslateRequest, translate
 from sandbox.cancellation import Cancellation
 from sandbox.errors import TaskProblem
+from sandbox.tasks.load import decode
 from sandbox.types import Problem
 from trainer import reward
 from webapp.cli.common import add_task_arguments, read_bytes, read_inputs, read_text
@@ -66,7 +67,7 @@ def _request(options: argparse.Namespace) -> TranslateRequest:
             Problem(kind="bad_turns", message=f"--turns is {options.turns}", hint="give 1 to 200")
         )
     return TranslateRequest(
-        source=_decoded(read_bytes(options.file)),
+        source=decode(read_bytes(options.file), options.file.name),
         filename=options.file.name,
         entry=options.entry,
         inputs=read_inputs(options),
@@ -75,11 +76,6 @@ def _request(options: argparse.Namespace) -> TranslateRequest:
         turns=options.turns,
         start_from=read_text(options.start_from) if options.start_from else None,
     )
-
-
-def _decoded(data: bytes) -> str:
-    """The source as text; what is not UTF-8 stays visible to `load_task`, which says where."""
-    return data.decode(errors="surrogateescape")
 
 
 def _finish(
