@@ -65,9 +65,8 @@ def first_kernel(options: argparse.Namespace) -> int:
         print(
             f"row softmax, paste to first verified kernel, {_machine()}, {options.repeat} runs, caches empty:"
         )
-        print(
-            f"median {spread['median']:.2f} s (minimum {spread['minimum']:.2f}, maximum {spread['maximum']:.2f})"
-        )
+        low, high = spread["minimum"], spread["maximum"]
+        print(f"median {spread['median']:.2f} s (minimum {low:.2f}, maximum {high:.2f})")
         for name, value in result["stages"].items():
             print(f"  {name:<10} {value:.2f} s")
     return GOOD if result["verdicts"] == ["passed"] and max(seconds) <= 5 else NOT_GOOD

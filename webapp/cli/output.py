@@ -30,7 +30,7 @@ def one_line(problem: Problem) -> str:
         said += f" ({', '.join(problem.choices)})"
     if problem.hint:
         said += f". {problem.hint[0].upper()}{problem.hint[1:]}"
-    return said
+    return " ".join(said.split())  # a hint may show a block of several lines
 
 
 def complain(problem: Problem, as_json: bool) -> int:
