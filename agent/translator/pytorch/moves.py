@@ -93,8 +93,8 @@ def _split_rows(plan: Plan, schedule: Schedule, measured: dict[str, KernelMetric
     yield Proposal(
         replace(schedule, split=True, rows="block", row_threads=_block_for(plan)),
         "Reduce long rows in two steps",
-        f"{metrics.name} has {kernel.rows} row{'s' if kernel.rows > 1 else ''} of {kernel.length} elements and "
-        f"fills {metrics.waves:.3f} waves; parts of the rows can be reduced side by side and joined afterwards.",
+        f"{metrics.name} has {kernel.rows} row{'s' if kernel.rows > 1 else ''} of {kernel.length} elements "
+        f"and fills {metrics.waves:.3f} waves; parts of a row can be reduced side by side and joined after.",
     )
 
 
@@ -112,7 +112,8 @@ def _share_rows(plan: Plan, schedule: Schedule, measured: dict[str, KernelMetric
         changed,
         "Reduce each row with a warp",
         f"{where} loads {_per_request(worst, metrics):.1f} sectors per request (4 would do): neighbouring "
-        f"threads stand on different rows of {kernel.length}; a warp a row reads neighbours and joins by shuffles.",
+        f"threads stand on different rows of {kernel.length}; a warp a row reads neighbours and joins by "
+        "shuffles.",
     )
 
 

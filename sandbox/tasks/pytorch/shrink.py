@@ -64,7 +64,8 @@ def estimate(file: UserFile, sizes: dict[str, int]) -> Work:
 
 def shrink(file: UserFile, given: dict[str, int], elements: int, flop: int) -> dict[str, int]:
     """Sizes at which the work fits the budget: every large integer is halved together, so that ratios and
-    common divisors stay; where the module refuses that, one at a time. What the user gave is never changed.
+    common divisors stay; where the module refuses that, one at a time. Then those that were lowered most are
+    doubled again while the budget allows. What the user gave is never changed.
 
     Raises TaskProblem("too_large") when the work is far above the budget and nothing is left to lower.
     """
@@ -73,34 +74,43 @@ def shrink(file: UserFile, given: dict[str, int], elements: int, flop: int) -> d
         work = estimate(file, sizes)
     except (TaskProblem, NotImplementedError):
         return sizes  # it needs real values; the real run decides, under the jail's limits
+    if work.over(elements, flop) <= 1:
+        return sizes
+    sizes, work = _lower(file, sizes, given, work, elements, flop)
+    times = work.over(elements, flop)
+    if times > _TOO_MUCH:
+        raise TaskProblem(
+            Problem(
+                kind="too_large",
+                message=f"the module does about {times:.0f} times the work the emulator can afford, and has "
+                "no module-level integers left to lower",
+                hint="write the sizes as module-level integers (batch_size = 128), or make them smaller",
+                file=FILE,
+            )
+        )
+    return _grow(file, sizes, elements, flop) if times <= 1 else sizes
+
+
+def _lower(
+    file: UserFile, sizes: dict[str, int], given: dict[str, int], work: Work, elements: int, flop: int
+) -> tuple[dict[str, int], Work]:
     floor = _SMALLEST
     for _ in range(_TRIES):
         if work.over(elements, flop) <= 1:
-            return sizes
+            break
         for candidate in _steps(sizes, given, floor):
             try:
-                lower = estimate(file, candidate)
+                less = estimate(file, candidate)
             except TaskProblem:
                 continue
-            if (lower.elements, lower.flop) != (work.elements, work.flop):
-                sizes, work = candidate, lower
+            if less != work and less.elements <= work.elements and less.flop <= work.flop:
+                sizes, work = candidate, less
                 break
         else:
             if floor == _LAST_RESORT:
                 break
             floor = _LAST_RESORT
-    if work.over(elements, flop) > _TOO_MUCH:
-        raise TaskProblem(
-            Problem(
-                kind="too_large",
-                message=f"the module does about {work.over(elements, flop):.0f} times the work
-                the emulator
-                can afford, " "and has no module-level integers left to lower",
-                hint="write the sizes as module-level integers (batch_size = 128), or make them smaller",
-                file=FILE,
-
-            ) )
-    return sizes
+    return sizes, work
 
 
 def _steps(sizes: dict[str, int], given: dict[str, int], floor: int) -> Iterator[dict[str, int]]:
@@ -108,13 +118,38 @@ def _steps(sizes: dict[str, int], given: dict[str, int], floor: int) -> Iterator
     free = [n for n, v in sizes.items() if n not in given and v >= 2 * floor]
     if not free:
         return
-    largest = max(sizes[n] for n in free)
     yield {**sizes, **{n: _half(sizes[n]) for n in free}}
     for value in sorted({sizes[n] for n in free}, reverse=True):
         yield {**sizes, **{n: _half(value) for n in free if sizes[n] == value}}
     for name in sorted(free, key=lambda n: -sizes[n]):
         yield {**sizes, name: _half(sizes[name])}
-    yield {**sizes, **{n: _half(sizes[n]) for n in free if 4 * sizes[n] >= largest}}
+
+
+def _grow(file: UserFile, sizes: dict[str, int], elements: int, flop: int) -> dict[str, int]:
+    """Takes back halvings, of what was halved most often first, as long as the budget allows."""
+    fixed: set[str] = set()
+    while True:
+        lowered = [n for n in sizes if sizes[n] < file.integers.get(n, 0) and n not in fixed]
+        if not lowered:
+            return sizes
+        name = max(lowered, key=lambda n: file.integers[n] / sizes[n])
+        candidate = {**sizes, name: _before_half(file.integers[name], sizes[name])}
+        try:
+            fits = estimate(file, candidate).over(elements, flop) <= 1
+        except TaskProblem:
+            fits = False
+        if fits:
+            sizes = candidate
+        else:
+            fixed.add(name)
+
+
+def _before_half(original: int, value: int) -> int:
+    """What was halved to give `value`, on the way down from `original`."""
+    above = original
+    while _half(above) > value:
+        above = _half(above)
+    return above
 
 
 def _half(value: int) -> int:
