@@ -25,7 +25,7 @@ _ENVIRONMENT = {
 #: Runs a module as a program, as `python -m` does, without the start-up time of `site` and `runpy`.
 _BOOT = (
     "import sys; from importlib.util import find_spec as f; n=sys.argv[2]; "
-    "sys.path[:0]=sys.argv[1].split(':'); s=f(n); sys.argv[:]=[s.origin]+sys.argv[3:]; "
+    "sys.path+=sys.argv[1].split(':'); s=f(n); sys.argv[:]=[s.origin]+sys.argv[3:]; "
     "exec(s.loader.get_code(n), vars(sys.modules['__main__'])|{'__spec__':s,'__file__':s.origin,"
     "'__package__':s.parent})"
 )

@@ -156,7 +156,7 @@ class _Jail:
         """Its process id as seen from here; None when bubblewrap gave up before."""
         deadline = time.monotonic() + _SETUP_SECONDS
         while b"\n" not in self._said:
-            ready, _, _ = select.select([self._status], [], [], max(deadline - time.monotonic(), 0))
+            ready = _readable(self._status.fileno(), deadline - time.monotonic())
             chunk = os.read(self._status.fileno(), _CHUNK) if ready else b""
             if not chunk:
                 return None
@@ -190,7 +190,7 @@ class _Jail:
         self.stdout.close()
         self.stderr.close()
         if self.handle is not None:
-            select.select([self.handle], [], [])
+            _readable(self.handle, None)
             os.close(self.handle)
 
 
@@ -253,6 +253,13 @@ class _Watch:
                 if used is None or used > self._limits.file_bytes:
                     return "output"
         return None
+
+
+def _readable(file: int, seconds: float | None) -> bool:
+    """Waits, for ever with None. A server may have more open files than `select` can count."""
+    waiting = select.poll()
+    waiting.register(file, select.POLLIN)
+    return bool(waiting.poll(None if seconds is None else max(seconds, 0) * 1000))
 
 
 def _drain(stream: IO[bytes], keeper: Kept) -> bool:

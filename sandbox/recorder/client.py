@@ -104,8 +104,9 @@ def record(
         _require_ended(finished, limits)
         ends = _ends(_content(status))
         names = {kernel.symbol: kernel.name for kernel in compiled.compilation.kernels}
+        words = _last_words(finished)
         plans = [
-            _plan(_content(result), ends.get(i, ""), names, parameters, sets[i])
+            _plan(_content(result), ends.get(i, ""), words, names, parameters, sets[i])
             for i, result in enumerate(results)
         ]
     _require_same(plans[0], plans[1], names)
@@ -222,11 +223,27 @@ def _require_ended(finished: jail.Finished, limits: Limits) -> None:
             raise _launch_error("launch ended the recorder instead of returning")
 
 
+def _last_words(finished: jail.Finished) -> str:
+    """The last line the host code printed, as the end of a sentence."""
+    for output in (finished.stderr, finished.stdout):
+        lines = output.decode(errors="replace").split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        if last:
+            return f"; its last words: {last[:300]}"
+    return ""
+
+
 def _plan(
-    document: bytes, end: str, names: Mapping[str, str], parameters: Sequence[Parameter], arguments: Arguments
+    document: bytes,
+    end: str,
+    words: str,
+    names: Mapping[str, str],
+    parameters: Sequence[Parameter],
+    arguments: Arguments,
 ) -> LaunchPlan:
+    """`end`: how the process ended, when not as it should; `words`: what it printed last."""
     if not document:
-        raise _launch_error(f"launch did not return: it {end or 'ended its process'}")
+        raise _launch_error(f"launch did not return: it {end or 'ended its process'}{words}")
     try:
         recording = Recording.model_validate_json(document)
     except ValidationError as error:
@@ -236,10 +253,12 @@ def _plan(
     if recording.unsupported is not None:
         call, why = recording.unsupported.call, recording.unsupported.why
         raise Judged("unsupported", "kernelwright", f"launch uses {names.get(call, call)}: {why}")
+    dropped = _dropped(recording.dropped[0], names) if recording.dropped else ""
     if recording.outcome != "returned":
-        raise _launch_error(_ending(recording, parameters, arguments))
-    if recording.dropped:
-        raise _launch_error(_dropped(recording.dropped[0], names))
+        ending = _ending(recording, parameters, arguments)
+        raise _launch_error(f"{dropped}; then {ending}" if dropped else f"{ending}{words}")
+    if dropped:
+        raise _launch_error(dropped)
     return LaunchPlan(operations=recording.operations)
 
 

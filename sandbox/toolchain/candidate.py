@@ -75,8 +75,9 @@ def compile_candidate(
 ) -> Compiled:
     """Compiles `source` for `target` ("sm_90"). `on_log` gets the log in whole lines while nvcc runs.
 
-    `on_ptx` gets the PTX of module 0 as soon as it is whole, at two thirds of the time; ptxas or the linker may
-    still refuse the candidate afterwards. Results are kept on disk by content. A source nvcc refuses is a result with `ok` False. Raises Judged with
+    `on_ptx` gets the PTX of module 0 as soon as it is whole, at two thirds of the time; ptxas or the linker
+    may still refuse the candidate afterwards. Both are called from this thread and must not take long.
+    Results are kept on disk by content. A source nvcc refuses is a result with `ok` False. Raises Judged with
     "timeout", Cancelled, ToolchainMissing, JailUnavailable.
     """
     if not re.fullmatch(r"sm_\d+[af]?", target):
@@ -103,6 +104,9 @@ def compile_candidate(
         if finished.reason != "exited":
             return _refused(target, _stopped(finished.reason, limits), log.text, finished.seconds)
         compiled = _collect(folder, source, target, finished, log.text)
+        if not compiled.ok and not compiled.compilation.diagnostics:
+            # Perhaps the machine's fault: worth another try next time.
+            return _refused(target, "nvcc failed; its log has the last words", log.text, finished.seconds)
         store(entry, lambda new: _save(new, folder, compiled))
     return _load(entry, target) or compiled
 
@@ -162,8 +166,6 @@ class _Log:
 def _collect(folder: Path, source: str, target: str, finished: jail.Finished, log: str) -> Compiled:
     ptx = _read_text(folder / "candidate.ptx")
     diagnostics = parse(log, source=source, ptx=ptx)
-    if not finished.ok and not any(d.severity == "error" for d in diagnostics):
-        diagnostics.append(_error("nvcc failed; its log has the last words"))
     symbols, names = (_read_text(folder / name).splitlines() for name in ("symbols", "names"))
     compilation = Compilation(
         seconds=round(finished.seconds, 4),

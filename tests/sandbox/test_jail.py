@@ -255,6 +255,31 @@ def test_orphans_die_with_the_jail(tmp_path: Path) -> None:
     assert (tmp_path / "alive").stat().st_size == size
 
 
+def test_the_jail_dies_with_whoever_started_it(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    code = (
+        "import sys; from pathlib import Path; from sandbox import jail, limits, cancellation\n"
+        "script = 'while true; do echo x >> /out/alive; sleep 0.01; done'\n"
+        "bind = jail.Bind(Path(sys.argv[1]), Path('/out'), writable=True)\n"
+        "jail.run(['/bin/sh', '-c', script], binds=[bind], limits=limits.RECORD, "
+        "cancel=cancellation.Cancellation())\n"
+    )
+    starter = subprocess.Popen([sys.executable, "-c", code, str(out)])
+    try:
+        deadline = time.monotonic() + 20
+        while not (out / "alive").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    finally:
+        starter.kill()
+        starter.wait()
+    time.sleep(0.3)
+    size = (out / "alive").stat().st_size
+    time.sleep(0.3)
+    assert (out / "alive").stat().st_size == size
+
+
 def test_time_is_up_also_for_those_who_ignore_signals() -> None:
     finished = run(
         "import signal, time\n"

@@ -146,6 +146,10 @@ extern "C" void launch(int what, int n, float a, double b, const float *x, float
     case 42: for (int fd = 3; fd < 20; fd++) if (write(fd, "{\"outcome\": \"returned\"", 22) < 0) continue; _exit(0);
     case 43: for (int fd = 3; fd < 20; fd++) dprintf(fd, "{\"outcome\":\"returned\",\"detail\":\"\",\"unsupported\":null,\"dropped\":[],"
              "\"operations\":[{\"op\":\"memset\",\"address\":5,\"value\":1,\"bytes\":3}]}"); _exit(0);
+    case 44: scale<<<0, 256>>>(n, a, x, y);
+        if (cudaGetLastError() != cudaSuccess) exit(1);
+        break;
+    case 45: fprintf(stderr, "check failed: n > 5\n"); exit(1);
     // Not recorded.
     case 50: cudaMemcpy(values, y, 16, cudaMemcpyDeviceToHost); break;
     case 51: cudaMallocManaged(&scratch, 100); break;

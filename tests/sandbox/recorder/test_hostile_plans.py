@@ -37,7 +37,7 @@ json_values = st.recursive(
 
 
 def read(document: bytes) -> LaunchPlan:
-    return _plan(document, "", {}, [], {})
+    return _plan(document, "", "", {}, [], {})
 
 
 def refused(document: bytes) -> str:
@@ -115,6 +115,6 @@ def test_nesting_too_deep_to_parse_is_refused() -> None:
 def test_nothing_at_all_is_told_with_how_it_ended() -> None:
     ends = _ends(b"0 signal 9\n1 exit 5\n")
     with pytest.raises(Judged, match="it was killed by SIGKILL"):
-        _plan(b"", ends[0], {}, [], {})
+        _plan(b"", ends[0], "", {}, [], {})
     with pytest.raises(Judged, match="it ended its process with exit code 5"):
-        _plan(b"", ends[1], {}, [], {})
+        _plan(b"", ends[1], "", {}, [], {})

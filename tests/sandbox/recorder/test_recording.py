@@ -225,6 +225,8 @@ def test_errors_are_those_of_the_real_runtime(candidate: toolchain.Compiled) -> 
         (36, "launch threw an exception: of a type that is no std::exception"),
         (39, "launch crashed with SIGSEGV"),
         (40, "launch ended the recorder instead of returning"),
+        (44, "scale was not launched with grid 0x1x1, block 256x1x1: the grid is empty"),
+        (45, "launch called exit(1); its last words: check failed: n > 5"),
         (42, "the host code damaged its launch plan"),
         (43, "the host code damaged its launch plan (operations.0.memset.address"),
     ],
