@@ -127,7 +127,8 @@ def _outcome(turn: Turn, trajectory: Trajectory) -> str:
     if before is None:
         said = f"Turn {turn.number} passed with a structural score of {score:.1f}."
     elif score > before:
-        said = f"Turn {turn.number} passed; the score rose from {before:.1f} to {score:.1f}."
+        digits = 1 if f"{before:.1f}" != f"{score:.1f}" else 3
+        said = f"Turn {turn.number} passed; the score rose from {before:.{digits}f} to {score:.{digits}f}."
     else:
         said = f"Turn {turn.number} passed but scores {score:.1f}, not above {before:.1f}: not kept."
     worst = _worst_note(evaluation)
