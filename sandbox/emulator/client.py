@@ -146,7 +146,10 @@ def replay(
                 "runtime_error", "candidate", "the replay needs more memory than a judgement may use"
             )
         if not finished.ok:
-            raise Judged("internal_error", "kernelwright", f"the emulator failed: {_last_words(finished)}")
+            words = _last_words(finished)
+            if "undefined symbol: kw_" in words:
+                raise Judged("unsupported", "kernelwright", f"unsupported: {words.rsplit(': ', 1)[-1]}")
+            raise Judged("internal_error", "kernelwright", f"the emulator failed: {words}")
         try:
             return _results(result, replays)
         except BadResult as problem:

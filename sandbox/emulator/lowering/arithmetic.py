@@ -319,6 +319,14 @@ def _sign_bits(build: Builder, name: str, value: Value, bit: int) -> Value:
     return binary(build, "and", value, integer(build, ~bit, value.type))
 
 
+def _narrow_extreme(build: Builder, instruction: Instruction, kind: str, sources: list[Value]) -> None:
+    """The result is one of the operands, so widening and narrowing again is exact."""
+    ending = "imum" if "NaN" in instruction.parts else "imumnum"
+    wide = [build.convert("fpext", build.splat(value), "float") for value in sources]
+    result = intrinsic(build, f"llvm.{instruction.parts[0]}{ending}", wide)
+    build.write(instruction.operands[0], _narrowed(build, result, kind))
+
+
 @handles("copysign")
 def copysign(build: Builder, instruction: Instruction) -> None:
     """PTX takes the sign from the first operand."""
@@ -331,9 +339,12 @@ def copysign(build: Builder, instruction: Instruction) -> None:
 def extreme(build: Builder, instruction: Instruction) -> None:
     parts = instruction.parts
     kind = kind_of(parts)
-    if packed(parts) or "relu" in parts or "xorsign" in parts or kind in ("half", "bfloat"):
+    if packed(parts) or "relu" in parts or "xorsign" in parts:
         raise build.unsupported(instruction.opcode)
     sources = [flushed(build, value, parts) for value in sources_of(build, instruction, kind, 2)]
+    if kind in ("half", "bfloat"):
+        _narrow_extreme(build, instruction, kind, sources)
+        return
     if kind in FLOATS:
         # NaN loses unless `.NaN` says otherwise, and -0 is below +0.
         ending = "imum" if "NaN" in parts else "imumnum"

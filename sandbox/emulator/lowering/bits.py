@@ -119,22 +119,7 @@ def three_input_logic(build: Builder, instruction: Instruction) -> None:
     build.write(instruction.operands[0], result or integer(build, 0, "i32"))
 
 
-@handles(
-    "popc",
-    "clz",
-    "brev",
-    "bfind",
-    "bfe",
-    "bfi",
-    "prmt",
-    "szext",
-    "bmsk",
-    "fns",
-    "sad",
-    "dp4a",
-    "dp2a",
-    "testp",
-)
+@handles("popc", "clz", "brev", "bfind", "bfe", "bfi", "prmt", "sad", "dp4a", "bmsk", "szext")
 def bit_helper(build: Builder, instruction: Instruction) -> None:
     """Bit operations whose LLVM form would be long or missing: helpers over 32 lanes."""
     parts = instruction.parts
@@ -150,8 +135,6 @@ def bit_helper(build: Builder, instruction: Instruction) -> None:
             result = intrinsic(build, "llvm.ctlz", [build.splat(value)], ", i1 false")
         build.write(destination, result if name == "brev" else build.convert("trunc", result, "i32"))
         return
-    if name == "testp":
-        raise build.unsupported(instruction.opcode)
     kinds = {
         "bfe": [kind_of(parts), "i32", "i32"],
         "bfi": [kind_of(parts), kind_of(parts), "i32", "i32"],
@@ -159,8 +142,8 @@ def bit_helper(build: Builder, instruction: Instruction) -> None:
         "bfind": [kind_of(parts)],
         "sad": [kind_of(parts)] * 3,
         "dp4a": ["i32"] * 3,
-        "szext": ["i32"] * 2,
         "bmsk": ["i32"] * 2,
+        "szext": ["i32"] * 2,
     }.get(name)
     if kinds is None or len(kinds) != len(sources) or (name == "prmt" and len(parts) > 2):
         raise build.unsupported(instruction.opcode)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sandbox.emulator.lowering.arithmetic import (
+    binary,
     compare,
     directed_rounding,
     flushed,
@@ -21,6 +22,9 @@ _TO_INTEGRAL = {"rni": "llvm.roundeven", "rzi": "llvm.trunc", "rmi": "llvm.floor
 @handles("cvt")
 def convert(build: Builder, instruction: Instruction) -> None:
     parts = instruction.parts
+    if parts[-2] in ("f16x2", "bf16x2") and parts[-1] == "f32" and len(instruction.operands) == 3:
+        _two_halves(build, instruction)
+        return
     if (
         len(instruction.operands) != 2
         or parts[-1].endswith("x2")
@@ -44,6 +48,21 @@ def convert(build: Builder, instruction: Instruction) -> None:
     build.write(instruction.operands[0], _widened(build, instruction, result, to_name))
 
 
+def _two_halves(build: Builder, instruction: Instruction) -> None:
+    """cvt.rn.f16x2.f32 d, a, b: a becomes the upper half, b the lower."""
+    parts = instruction.parts
+    if directed_rounding(parts):
+        raise build.unsupported(instruction.opcode)
+    to = "half" if parts[-2] == "f16x2" else "bfloat"
+    halves = []
+    for operand in instruction.operands[1:]:
+        source = flushed(build, build.operand(operand, "float"), parts)
+        narrow = _float_to_float(build, source, to, parts)
+        halves.append(build.convert("zext", build.convert("bitcast", narrow, "i16"), "i32"))
+    high = binary(build, "shl", halves[0], integer(build, 16, "i32"))
+    build.write(instruction.operands[0], binary(build, "or", high, halves[1]))
+
+
 def _widened(build: Builder, instruction: Instruction, value: Value, name: str) -> Value:
     """A result narrower than its register is extended by its own sign."""
     target = instruction.operands[0]
@@ -65,6 +84,8 @@ def _float_to_float(build: Builder, value: Value, to: str, parts: tuple[str, ...
         value = build.convert("fpext", value, to)
     elif BITS[to] < BITS[value.type]:
         if directed:
+            if to != "float":
+                raise build.unsupported(".".join(parts))
             value = build.helper(f"kw_cvt_{directed}_{parts[-2]}_{parts[-1]}", [value], to)
         elif to == "bfloat" or (value.type == "double" and to == "half"):
             value = build.helper(f"kw_narrow_{value.type}_{to}", [value], to)
@@ -97,7 +118,9 @@ def _integer_to_float(build: Builder, value: Value, name: str, to: str, parts: t
     directed = directed_rounding(parts)
     value = build.splat(value)
     signed = name[0] == "s"
-    if directed or BITS[value.type] == 64:
+    if directed and to in ("half", "bfloat"):
+        raise build.unsupported(".".join(parts))
+    if (directed or BITS[value.type] == 64) and to in ("float", "double"):
         wide = f"{'s' if signed else 'u'}{max(32, BITS[value.type])}"
         value = build.convert("sext" if signed else "zext", value, f"i{wide[1:]}")
         rounding = directed if directed else "rn"

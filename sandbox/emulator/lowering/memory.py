@@ -14,7 +14,7 @@ from sandbox.ptx.model import Address, Immediate, Instruction, Operand, Register
 from sandbox.ptx.parser import type_bytes
 
 SPACES = {"global": "g", "shared": "s", "local": "l", "const": "c"}
-_MAX_ACCESS = 16  # bytes a lane
+_SHAPES = {(1, 1), (1, 2), (1, 4), (2, 1), (2, 2), (2, 4), (2, 8), (4, 1), (4, 2), (4, 4), (8, 1), (8, 2)}
 
 
 def space_of(parts: tuple[str, ...]) -> str:
@@ -65,7 +65,7 @@ def load(build: Builder, instruction: Instruction) -> None:
         return
     name, count = parts[-1], vector_length(parts)
     size = type_bytes(name)
-    if size * count > _MAX_ACCESS or name == "b128":
+    if (size, count) not in _SHAPES:  # (bytes of an element, elements) of the runtime's helpers
         raise build.unsupported(instruction.opcode)
     place, offset = address_operand(build, instruction.operands[1], space)
     site = access_site(build, instruction)
@@ -103,7 +103,7 @@ def store(build: Builder, instruction: Instruction) -> None:
         return
     name, count = parts[-1], vector_length(parts)
     size = type_bytes(name)
-    if size * count > _MAX_ACCESS or name == "b128":
+    if (size, count) not in _SHAPES:  # (bytes of an element, elements) of the runtime's helpers
         raise build.unsupported(instruction.opcode)
     source = instruction.operands[1]
     items = source.items if isinstance(source, Vector) else (source,)

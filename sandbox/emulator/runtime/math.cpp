@@ -157,6 +157,22 @@ u32 permute(u32 a, u32 b, u32 selector) {
   return result;
 }
 
+u32 bit_mask(u32 position, u32 width, bool clamp) {
+  if (clamp && position >= 32) return 0;
+  position &= 31;
+  u32 low = ~u32{0} << position;
+  bool open = (clamp && width >= 32) || position + (width & 31) >= 32;
+  return open ? low : low & ~(~u32{0} << (position + (width & 31)));
+}
+
+u32 extended(u32 a, u32 width, bool clamp, bool sign) {
+  if (clamp && width >= 32) return a;
+  width &= 31;
+  u32 above = ~u32{0} << width;
+  bool negative = sign && width && a >> (width - 1) & 1;
+  return negative ? a | above : a & ~above;
+}
+
 template <class T>
 u32 leading(T a, bool shift_amount) {
   using U = std::make_unsigned_t<T>;
@@ -275,6 +291,24 @@ void kw_bfi_b64(const u64* a, const u64* b, const u32* position, const u32* leng
   EACH out[i] = insert_field<u64>(a[i], b[i], position[i], length[i]);
 }
 void kw_prmt_b32(const u32* a, const u32* b, const u32* c, u32* out) { EACH out[i] = permute(a[i], b[i], c[i]); }
+void kw_bmsk_clamp_b32(const u32* a, const u32* b, u32* out) { EACH out[i] = bit_mask(a[i], b[i], true); }
+void kw_bmsk_wrap_b32(const u32* a, const u32* b, u32* out) { EACH out[i] = bit_mask(a[i], b[i], false); }
+void kw_szext_clamp_u32(const u32* a, const u32* b, u32* out) { EACH out[i] = extended(a[i], b[i], true, false); }
+void kw_szext_wrap_u32(const u32* a, const u32* b, u32* out) { EACH out[i] = extended(a[i], b[i], false, false); }
+void kw_szext_clamp_s32(const u32* a, const u32* b, u32* out) { EACH out[i] = extended(a[i], b[i], true, true); }
+void kw_szext_wrap_s32(const u32* a, const u32* b, u32* out) { EACH out[i] = extended(a[i], b[i], false, true); }
+#define DOT(A_NAME, A, B_NAME, B)                                                                          \
+  void kw_dp4a_##A_NAME##_##B_NAME(const u32* a, const u32* b, const u32* c, u32* out) {                   \
+    EACH {                                                                                                 \
+      u32 sum = c[i];                                                                                      \
+      for (int k = 0; k < 32; k += 8) sum += static_cast<u32>(static_cast<A>(a[i] >> k) * static_cast<B>(b[i] >> k)); \
+      out[i] = sum;                                                                                        \
+    }                                                                                                      \
+  }
+DOT(u32, u8, u32, u8)
+DOT(u32, u8, s32, i8)
+DOT(s32, i8, u32, u8)
+DOT(s32, i8, s32, i8)
 void kw_sad_u32(const u32* a, const u32* b, const u32* c, u32* out) { EACH out[i] = c[i] + (a[i] < b[i] ? b[i] - a[i] : a[i] - b[i]); }
 void kw_sad_s32(const i32* a, const i32* b, const u32* c, u32* out) {
   EACH out[i] = c[i] + (a[i] < b[i] ? static_cast<u32>(b[i]) - static_cast<u32>(a[i]) : static_cast<u32>(a[i]) - static_cast<u32>(b[i]));

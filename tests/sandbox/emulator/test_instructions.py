@@ -426,6 +426,37 @@ form("cvt.rn.f16.f32 {d}, {a}", "f16 f32", lambda a: a.astype("float16"))
 form("add.f16 {d}, {a}, {b}", "f16 f16 f16", np.add)
 form("mul.f16 {d}, {a}, {b}", "f16 f16 f16", np.multiply)
 form("cvt.sat.f32.f32 {d}, {a}", "f32 f32", lambda a: np.nan_to_num(np.clip(a, 0, 1), nan=0.0))
+form("min.f16 {d}, {a}, {b}", "f16 f16 f16", np.fmin)
+form(
+    "setp.lt.f16 %p1, {a}, {b}; selp.u32 {d}, 1, 0, %p1", "u32 f16 f16", lambda a, b: (a < b).astype("uint32")
+)
+form(
+    "cvt.rn.f16x2.f32 {d}, {a}, {b}",
+    "u32 f32 f32",
+    lambda a, b: a.astype("f2").view("u2").astype("u4") << 16 | b.astype("f2").view("u2"),
+    values=_finite,
+)
+form(
+    "dp4a.s32.u32 {d}, {a}, {b}, {c}",
+    "u32 u32 u32 u32",
+    lambda a, b, c: (
+        c + (a.view("i1").reshape(-1, 4).astype("i4") * b.view("u1").reshape(-1, 4)).sum(1).astype("u4")
+    ),
+)
+form(
+    "bmsk.clamp.b32 {d}, {a}, {b}",
+    "u32 u32 u32",
+    _objects(lambda a, b: sum(1 << k for k in range(32) if a <= k < a + b), "uint32"),
+    values=_lane,
+)
+form(
+    "szext.clamp.s32 {d}, {a}, {b}",
+    "s32 s32 u32",
+    _objects(
+        lambda a, b: a if b >= 32 else (a & (1 << b) - 1) - ((a >> (b - 1) & 1) << b if b else 0), "int32"
+    ),
+    values=lambda g, k: _special(g, k) if k == "s32" else _lane(g, k),
+)
 form(
     "add.ftz.f32 {d}, {a}, 0f00000000",
     "f32 f32",
