@@ -73,7 +73,7 @@ class TaskSpec(Data):
 
 @dataclass(frozen=True)
 class Draw:
-    """One set of inputs. `arrays` holds every array parameter; outputs hold poison of the judge's choosing."""
+    """One set of inputs. Arrays that are only written have no content here: they start as poison."""
 
     sizes: Mapping[str, int]
     scalars: Mapping[str, int | float]  # every scalar parameter, sizes included
@@ -93,9 +93,11 @@ class Expected:
     native: Mapping[str, Array]  # the reference in its own precision
     reduction_length: int = 1  # the longest chain of additions behind one element, as far as known
     rows: Mapping[str, int] = field(default_factory=dict)  # elements per row, for the per-row error
-    # How far the truth moves, element by element, when every input moves by one unit of rounding: no kernel can
-    # be better than that where terms cancel. Absolute, float64; absent where not known.
+    # How far the truth moves, element by element, when every input moves by one unit of rounding: where terms
+    # cancel, no kernel can do better. Absolute, float64; absent where not known.
     response: Mapping[str, Array] = field(default_factory=dict)
+    # Integers that hang on a rounding (a quantised value): what they are when inputs move by a few units.
+    alternatives: Mapping[str, Sequence[Array]] = field(default_factory=dict)
 
 
 class Task(Protocol):

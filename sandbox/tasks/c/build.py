@@ -34,6 +34,7 @@ _FLAGS = (
     "-fno-strict-aliasing",
     "-Dmain=kw_user_main",
 )
+_TRAPS = ("-fsanitize=float-cast-overflow", "-fsanitize-undefined-trap-on-error")
 
 
 @dataclass(frozen=True)
@@ -59,14 +60,24 @@ def build_wide(program: Program, entry: str, formals: Sequence[Formal], cancel: 
     return Executable(_compile(f"{widened.text}\n{call}", program.filename, cancel), "float64")
 
 
+def build_checked(
+    program: Program, entry: str, formals: Sequence[Formal], cancel: Cancellation
+) -> Executable:
+    """As it stands, but it dies where a floating-point value does not fit the integer that it becomes."""
+    text = f'# 1 "{program.filename}"\n{program.source}\n# 1 "kernelwright"\n{_invoke(entry, formals, "")}'
+    return Executable(_compile(text, program.filename, cancel, extra=_TRAPS), "")
+
+
 def build_traced(program: Program, entry: str, formals: Sequence[Formal], cancel: Cancellation) -> Executable:
     """As it stands, with every access to memory reported."""
     text = f'# 1 "{program.filename}"\n{program.source}\n# 1 "kernelwright"\n{_invoke(entry, formals, "")}'
     return Executable(_compile(text, program.filename, cancel, traced=True), "", traces=True)
 
 
-def _compile(text: str, name: str, cancel: Cancellation, *, traced: bool = False) -> bytes:
-    build = [host_gcc(), *_FLAGS, "task.c", "harness.o", "-lm", "-o", "reference"]
+def _compile(
+    text: str, name: str, cancel: Cancellation, *, traced: bool = False, extra: Sequence[str] = ()
+) -> bytes:
+    build = [host_gcc(), *_FLAGS, *extra, "task.c", "harness.o", "-lm", "-o", "reference"]
     if traced:
         # Two steps: the flag at link time would bring in a runtime of its own.
         compile_ = f"{host_gcc()} {' '.join(_FLAGS)} -O1 -fno-builtin -fsanitize=thread -c task.c -o task.o"

@@ -127,7 +127,7 @@ class Evaluator:
                 return Number(self.ranges.fresh("remainder", Range((1 - right.poly,), (right.poly - 1,))))
             if node.op == "&" and right.poly is not None:
                 return Number(self.ranges.fresh("masked", Range((ZERO,), (right.poly,))))
-            return UNKNOWN
+            return Number(self.ranges.fresh("compared", ZERO_OR_ONE)) if node.op in _COMPARISONS else UNKNOWN
         return Number(self._arithmetic(node.op, left.poly, right.poly))
 
     def _arithmetic(self, op: str, left: Polynomial, right: Polynomial) -> Polynomial | None:
@@ -219,6 +219,7 @@ class Evaluator:
         value = self.evaluate(node.expr)
         target = resolve(node.to_type, self.program.typedefs)
         if isinstance(value, Number) and value.poly is None and target.is_integer:
+            self.analysis.float_to_integer = True
             return Number(self.ranges.fresh("cast", NOTHING))
         return UNKNOWN if target.is_float else value
 
@@ -267,6 +268,8 @@ class Evaluator:
             return
         place = self._place(target)
         if isinstance(place, Address) and place.array in self.formals:
+            if value == UNKNOWN and not self.formals[place.array].dtype.startswith("float"):
+                self.analysis.float_to_integer = True
             self.touch(place, "write", target)
             if place.offset is not None:
                 used = place.offset.symbols

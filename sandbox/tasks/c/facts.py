@@ -55,4 +55,6 @@ class Analysis:
     bounds: set[str] = field(default_factory=set)  # integer parameters that bound a loop
     written_globals: list[tuple[str, int | None]] = field(default_factory=list)
     unknown_calls: list[tuple[str, int | None]] = field(default_factory=list)
+    float_to_integer: bool = False  # some floating-point value becomes an integer, which not every value can
+    special: bool = True  # NaN and infinities mean the same on every machine
     not_followed: list[str] = field(default_factory=list)  # for the notes: what made a bound unknown

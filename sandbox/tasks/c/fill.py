@@ -75,6 +75,8 @@ def _array(
     if given is not None and given.distribution not in (None, "given"):
         distribution = given.distribution or distribution
     if formal.dtype.startswith("float"):
+        if inferred.unit_range and low is None and high is None:
+            low, high = 0.0, 1.0
         return draws.floats(rng, distribution, count, formal.dtype, low, high)
     if low is None and high is None and formal.name in inferred.row_starts:
         return draws.row_starts(rng, count - 1, inferred.row_total(count), formal.dtype)

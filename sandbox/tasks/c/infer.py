@@ -41,6 +41,9 @@ class Inferred:
     unknown: list[str]  # arrays whose extent is not known
     notes: list[str] = field(default_factory=list)
     nonnegative: bool = False  # integer arrays get no negative values
+    unit_range: bool = False  # floating-point arrays get values from 0 to 1
+    float_to_integer: bool = False
+    special: bool = True  # NaN and infinities are legal inputs
 
     def reduction_length(self, values: Mapping[str, int]) -> int:
         return max([1, *(_evaluated(length, values) for length in self.reductions)])
@@ -104,6 +107,8 @@ def infer(program: Program, formals: Sequence[Formal], analysis: Analysis, input
         reductions=[r.substitute(known) for r in analysis.reductions] + _recurrences(analysis, extents),
         work=[(times.substitute(known), count) for times, count in analysis.work],
         bounds=analysis.bounds & integers,
+        float_to_integer=analysis.float_to_integer,
+        special=analysis.special,
         unknown=[a.name for a in arrays.values() if not a.extent_text],
     )
 

@@ -68,12 +68,13 @@ def expected(
     results = []
     for place, (outcome, draw) in enumerate(zip(own, draws, strict=True)):
         native_arrays = {name: a for name, a in outcome.arrays.items() if name in written}
-        truth, response = dict(native_arrays), {}
+        truth, response, alternatives = dict(native_arrays), {}, {}
         if wider is not None and wider[place].status == "ok":
             truth = {name: wider[place].arrays[name] for name in native_arrays}
             near, far = wider[len(draws) + place], wider[2 * len(draws) + place]
             if near.status == far.status == "ok":
                 response = _responses(truth, near.arrays, far.arrays, precision)
+                alternatives = _alternatives(truth, near.arrays, far.arrays)
         results.append(
             Expected(
                 truth={n: a.astype(np.float64) if _is_float(a) else a for n, a in truth.items()},
@@ -81,6 +82,7 @@ def expected(
                 reduction_length=reduction_length({**draw.scalars, **draw.sizes}),  # type: ignore[dict-item]
                 rows={name: rows(name, draw) for name in truth if rows(name, draw) > 0},
                 response=response,
+                alternatives=alternatives,
             )
         )
     return results
@@ -118,6 +120,17 @@ def _responses(
             smooth = np.isfinite(large) & (large < 2 * _FURTHER * small) & (large > _FURTHER / 2 * small)
             found[name] = np.where(smooth, small / _STEP[precision], 0.0)
     return found
+
+
+def _alternatives(
+    truth: Mapping[str, Array], near: Mapping[str, Array], far: Mapping[str, Array]
+) -> dict[str, list[Array]]:
+    """Integer outputs that change when floating-point inputs move by a few units of rounding."""
+    return {
+        name: [near[name], far[name]]
+        for name, at in truth.items()
+        if not _is_float(at) and not (np.array_equal(near[name], at) and np.array_equal(far[name], at))
+    }
 
 
 def _suspicious(outcome: Outcome, draw: Draw) -> bool:

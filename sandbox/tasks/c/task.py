@@ -14,10 +14,11 @@ from sandbox.tasks import draws as values
 from sandbox.tasks import expressions
 from sandbox.tasks.base import ArrayInput, Distribution, Draw, Expected, Inputs, Parameter, TaskSpec
 from sandbox.tasks.c import reference
-from sandbox.tasks.c.build import Executable, build_native, build_wide
+from sandbox.tasks.c.build import Executable, build_checked, build_native, build_wide
 from sandbox.tasks.c.fill import fill, usual_integer
 from sandbox.tasks.c.formals import Formal, choose_entry, formals, prototype
 from sandbox.tasks.c.infer import Inferred, infer, unknown_extent
+from sandbox.tasks.c.legal import ALL, legal_distributions
 from sandbox.tasks.c.notes import notes
 from sandbox.tasks.c.parse import Program, parse
 from sandbox.tasks.c.probe import Probed, probe
@@ -29,8 +30,8 @@ from sandbox.types import Problem
 
 TOLERANCE_RULE = (
     "for the largest, the relative L2 and the largest row error: at most twice the error of your own program "
-    "in its own precision against the same program in a wider one, and never less than 4 eps sqrt(length of the "
-    "longest sum); integers, NaN and infinities must agree"
+    "in its own precision against the same program in a wider one, and never below 4 eps sqrt(longest sum); "
+    "integers, NaN and infinities must agree"
 )
 
 #: The draws of one judgement: at which kind of size, with which distribution.
@@ -61,16 +62,20 @@ class CTask:
     formals: Sequence[Formal]
     inferred: Inferred
     probed: Probed
+    distributions: Sequence[Distribution]  # those the program is defined for
     native: Executable
     wide: Executable | None  # None where the native reference is the truth
 
     def draws(self, seed: bytes) -> list[Draw]:
         """6 to 8 draws; which of the legal sizes they use hangs on the seed."""
-        plan = [*_PLAN, *([_SPECIAL] if not self.inferred.reductions else [])]
+        special = self.inferred.special and not self.inferred.reductions and "special" in self.distributions
+        plan = [*_PLAN, *([_SPECIAL] if special else [])]
         chosen = []
         for number, (kind, distribution) in enumerate(plan):
             rng = values.generator(seed, "draw", number)
             sized = self._sized(kind, rng)
+            if distribution not in self.distributions:
+                distribution = "normal"
             if sized is not None:
                 chosen.append(self._draw(sized, distribution, rng, representative=number == 0))
         return chosen
@@ -104,9 +109,22 @@ class CTask:
             scalars=call.scalars,
             arrays={name: array for name, array in call.arrays.items() if access[name] != "write"},
             extents=call.extents,
-            distribution=distribution,
+            distribution=self._label(distribution),
             representative=representative,
         )
+
+    def _label(self, distribution: Distribution) -> Distribution:
+        """What the values really are, where ranges leave no room for the distribution."""
+        if self.inferred.unit_range:
+            return "uniform"
+        arrays = self.spec.inputs.arrays
+        floating = [
+            f.name for f in self.formals if f.is_array and f.dtype.startswith("float") and not f.is_result
+        ]
+        ranged = [
+            n for n in floating if n in arrays and (arrays[n].low is not None or arrays[n].high is not None)
+        ]
+        return "given" if floating and ranged == floating else distribution
 
     def _row(self, name: str, draw: Draw) -> int:
         """Elements in a row of an array with a known shape; 0 for the others."""
@@ -128,9 +146,10 @@ def load_c(source: str, *, filename: str, entry: str | None, inputs: Inputs, can
         pooled = _sizes(parameters, inferred, inputs)
         built = native.result()
         probed = _probed(built, parameters, inferred, inputs, pooled, cancel)
+        distributions = _distributions(program, name, parameters, inferred, probed, inputs, cancel)
         widened = _widened(wide) if wide is not None else None
     spec = _spec(program, name, parameters, inferred, probed, inputs, bits, widened is not None)
-    return CTask(spec, parameters, inferred, probed, built, widened)
+    return CTask(spec, parameters, inferred, probed, distributions, built, widened)
 
 
 def _inferred(
@@ -211,6 +230,26 @@ def _probed(
             f"{', '.join(integers)}: no negative values, which take your program out of bounds"
         )
         return probed
+
+
+def _distributions(
+    program: Program,
+    name: str,
+    parameters: Sequence[Formal],
+    inferred: Inferred,
+    probed: Probed,
+    inputs: Inputs,
+    cancel: Cancellation,
+) -> Sequence[Distribution]:
+    if not inferred.float_to_integer:
+        return ALL
+    checked = build_checked(program, name, parameters, cancel)
+    legal = legal_distributions(checked, parameters, inferred, inputs, probed.legal[0], cancel)
+    if inferred.unit_range:
+        inferred.notes.append(
+            "floating-point inputs lie between 0 and 1: others do not fit the integers they become"
+        )
+    return legal
 
 
 def _widened(build: Future[Executable]) -> Executable | None:

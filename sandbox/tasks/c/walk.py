@@ -27,6 +27,7 @@ _LIBM_OPERATIONS = 12  # what a call of exp, sin or pow is worth in simple opera
 _CHEAP = frozenset(
     {"fabs", "fmax", "fmin", "sqrt", "floor", "ceil", "rint", "round", "trunc", "fma", "copysign"}
 )
+_TO_INTEGER = frozenset({"lround", "lrint", "llround", "llrint", "ilogb"})
 _UNKNOWN_TRIPS = Polynomial.constant(32)
 _ROW_TRIPS = Polynomial.constant(ROW_LENGTH)
 _LOGARITHMIC_TRIPS = Polynomial.constant(10)
@@ -154,6 +155,7 @@ class Walker(Evaluator):
         if kind.is_float:
             value = UNKNOWN
         elif kind.is_integer and value == UNKNOWN and node.init is not None:
+            self.analysis.float_to_integer = True
             value = Number(self.ranges.fresh(node.name, NOTHING))
         self.env[node.name] = value
         self.since[node.name] = len(self.loops)
@@ -410,6 +412,7 @@ class Walker(Evaluator):
         plain = name[:-1] if name.endswith("f") and name[:-1] in MATHS else name
         if plain in MATHS:
             self.operations += 1 if plain in _CHEAP else _LIBM_OPERATIONS
+            self.analysis.special &= plain not in _TO_INTEGER
             return UNKNOWN
         line = node.coord.line if node.coord is not None else None
         if name in _ALLOCATES:

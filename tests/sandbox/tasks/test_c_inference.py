@@ -206,6 +206,28 @@ def test_indices_that_the_program_checks_sometimes_lie_outside() -> None:
     assert draw.arrays["x"].max() >= draw.sizes["bins"]
 
 
+def test_inputs_fit_the_integers_that_they_become() -> None:
+    """What does not fit is undefined in C, and differs between CPU and GPU."""
+    quantise = (
+        "void q(int n, const float *x, unsigned char *y) { for (int i = 0; i < n; i++) y[i] = 255 * x[i]; }"
+    )
+    task = load(quantise)
+    assert any("between 0 and 1" in note for note in task.spec.notes)
+    for draw in task.draws(SEED):
+        assert draw.distribution == "uniform"
+        assert ((draw.arrays["x"] >= 0) & (draw.arrays["x"] <= 1)).all()
+
+
+def test_special_values_only_where_they_mean_the_same_everywhere() -> None:
+    def kinds(body: str) -> set[str]:
+        source = f"#include <math.h>\nvoid f(int n, const float *x, float *y) {{ {body} }}"
+        return {draw.distribution for draw in load(source).draws(SEED)}
+
+    assert "special" in kinds("for (int i = 0; i < n; i++) y[i] = expf(x[i]);")
+    assert "special" not in kinds("for (int i = 0; i < n; i++) y[i] = lrintf(x[i]);")
+    assert "special" not in kinds("y[0] = x[0]; for (int i = 1; i < n; i++) if (x[i] > y[0]) y[0] = x[i];")
+
+
 def test_roles_of_integers() -> None:
     task = load(
         """
