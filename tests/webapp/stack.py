@@ -21,6 +21,7 @@ from websockets.sync.client import ClientConnection, connect
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 30.0
+SERVICES = ("KERNELWRIGHT_DATABASE_URL", "KERNELWRIGHT_BROKER_URL", "KERNELWRIGHT_CHANNEL_URL")
 SCRIPTED = "tests.webapp.scripted_app"
 
 
@@ -65,7 +66,8 @@ class Stack:
     ) -> None:
         self.home = home
         self.module = module
-        self.environment = {**os.environ, **settings, "KERNELWRIGHT_HOME": str(home), "PYTHONUNBUFFERED": "1"}
+        around = {name: value for name, value in os.environ.items() if name not in SERVICES}
+        self.environment = {**around, **settings, "KERNELWRIGHT_HOME": str(home), "PYTHONUNBUFFERED": "1"}
         self.needs_worker = "KERNELWRIGHT_BROKER_URL" in settings
         self.server: Process
         self.worker: Process | None = None

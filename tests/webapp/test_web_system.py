@@ -180,9 +180,8 @@ def test_the_same_tests_pass_on_postgres_and_redis(cluster: dict[str, str]) -> N
     """All the other tests of the web once more, on the cluster's database and channel layer."""
     if "postgres" not in os.environ.get("KERNELWRIGHT_REQUIRE", ""):
         pytest.skip("half a minute more: set KERNELWRIGHT_REQUIRE=postgres,redis, as CI does")
-    suites = [
-        str(path) for path in Path(__file__).parent.glob("test_*.py") if path.name != Path(__file__).name
-    ]
+    in_processes = {"test_web_system.py", "test_web_engine.py"}
+    suites = [str(path) for path in Path(__file__).parent.glob("test_*.py") if path.name not in in_processes]
     environment = {**os.environ, **cluster, "KERNELWRIGHT_DATABASE_URL": f"{POSTGRES}/{DATABASE}_suite"}
     del environment["KERNELWRIGHT_BROKER_URL"]
     ended = subprocess.run(
