@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
@@ -92,7 +93,9 @@ def _database() -> dict[str, Any]:
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
         }
         # A file, since the server's threads must see the same data.
-        database["TEST"] = {"NAME": str(HOME / f"test-{os.getpid()}.sqlite3")}
+        database["TEST"] = {
+            "NAME": str(Path(tempfile.gettempdir()) / f"kernelwright-test-{os.getpid()}.sqlite3")
+        }
     return database
 
 
