@@ -110,13 +110,13 @@ function Tabs(): JSX.Element {
   }, [current?.id, list.length]);
   return (
     <PaneHeader>
-      <div class="tabs" role="tablist" aria-label="Open sources" ref={bar}>
+      <div class="tabs" role="group" aria-label="Open sources" ref={bar}>
         {list.map((it) => (
           <div key={it.id} class={`tab${it.id === current?.id ? " active" : ""}`}>
             <button
               type="button"
-              role="tab"
-              aria-selected={it.id === current?.id}
+              class="tab-name"
+              aria-current={it.id === current?.id ? "true" : undefined}
               title={docs.isDraft(it) ? `${it.filename}, changed; kept in this browser` : it.filename}
               onClick={() => (docs.activeId.value = it.id)}
             >

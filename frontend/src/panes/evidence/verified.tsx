@@ -6,18 +6,18 @@ import { openPanel } from "../../state/layout";
 import { Section } from "../parts";
 
 export function Verified({ verification }: { verification: Verification }): JSX.Element {
-  const { checks, sizes, distributions, max_error, allowed_error, first_mismatch, seed } = verification;
+  const { draws, draws_passed, checks, sizes, distributions, max_error, allowed_error, first_mismatch, seed } = verification;
   const passed = checks.filter((it) => it.passed).length;
   return (
-    <Section
-      title="Verification"
-      aside={
-        <button type="button" class="link" onClick={(event) => { event.preventDefault(); openPanel("checks"); }}>
-          {passed} of {checks.length} checks
-        </button>
-      }
-    >
+    <Section title="Verification" aside={`${draws_passed ?? draws} of ${draws} draws`}>
       <dl class="facts">
+        <dt>Checks</dt>
+        <dd class="num">
+          <button type="button" class="link inline" onClick={() => openPanel("checks")}>
+            {passed} of {checks.length}
+          </button>{" "}
+          passed
+        </dd>
         <dt>Error</dt>
         <dd class="num">
           {max_error === null ? "integers, exact" : <ErrorAgainst error={asNumber(max_error)} allowed={allowed_error === null ? null : asNumber(allowed_error)} />}
