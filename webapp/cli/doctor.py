@@ -24,4 +24,4 @@ def main(options: argparse.Namespace) -> int:
             print(f"{'ok     ' if finding.ok else 'missing'} {finding.name:<16} {finding.detail}")
             if not finding.ok and finding.how:
                 print(f"        {'':<16} {finding.how}")
-    return GOOD if all(finding.ok for finding in findings if finding.required) else NOT_GOOD
+    return GOOD if all(finding.ok for finding in findings if finding.needed) else NOT_GOOD
