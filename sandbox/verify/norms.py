@@ -56,10 +56,10 @@ class Yardstick:
         with np.errstate(all="ignore"):
             difference = np.where(self.comparable, got.astype(np.float64) - self.truth, 0.0)
             largest = float(np.max(np.abs(difference), initial=0.0)) / self.scale
-            l2 = float(np.sqrt(np.sum(difference * difference))) / self.norm
+            l2 = float(_norms(difference.reshape(1, -1))[0]) / self.norm
             row = 0.0
             if self.row_norms is not None:
-                rows = np.sqrt(np.sum(difference.reshape(-1, self.row) ** 2, axis=1))
+                rows = _norms(difference.reshape(-1, self.row))
                 row = float(np.max(rows / self.row_norms, initial=0.0))
         return Errors(largest, l2, row)
 
@@ -100,14 +100,15 @@ def yardstick(
     comparable = np.isfinite(truth) & np.isfinite(native)
     size = np.where(comparable, np.abs(truth), 0.0)
     if response is not None:
-        moved = response.astype(np.float64).ravel() / epsilon
+        with np.errstate(over="ignore"):
+            moved = response.astype(np.float64).ravel() / epsilon
         size = np.where(comparable & np.isfinite(moved), np.maximum(size, moved), size)
     has_rows = row >= SHORTEST_ROW and truth.size > row and truth.size % row == 0
     row_norms = None
     with np.errstate(over="ignore"):
         if has_rows:
-            row_norms = np.maximum(np.sqrt(np.sum(size.reshape(-1, row) ** 2, axis=1)), tiny)
-        norm = max(float(np.sqrt(np.sum(size * size))), tiny)
+            row_norms = np.maximum(_norms(size.reshape(-1, row)), tiny)
+        norm = max(float(_norms(size.reshape(1, -1))[0]), tiny)
     base = Yardstick(
         truth=truth,
         native=native,
@@ -127,6 +128,13 @@ def yardstick(
         floor = min(FLOOR_FACTOR * epsilon * float(np.sqrt(max(reduction_length, 1))), cap)
         allowed = Errors(*(max(NATIVE_FACTOR * error, floor) for error in (own.max, own.l2, own.row)))
     return Yardstick(**{**vars(base), "allowed": allowed})
+
+
+def _norms(rows: Array) -> Array:
+    """The 2-norm of each row, also where squares would overflow."""
+    largest = np.max(np.abs(rows), axis=1, initial=0.0, keepdims=True)
+    safe = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
+    return np.asarray(safe[:, 0] * np.sqrt(np.sum((rows / safe) ** 2, axis=1)))
 
 
 def rounded(values: Array, bits: int) -> Array:

@@ -273,6 +273,8 @@ class Evaluator:
             self.touch(place, "write", target)
             if place.offset is not None:
                 used = place.offset.symbols
+                if self.ranges.varies(place.offset) and not any(loop.symbols & used for loop in self.loops):
+                    self.analysis.scattered.add(place.array)
                 self.note_reduction([loop for loop in self.loops if not loop.symbols & used])
 
     def touch(

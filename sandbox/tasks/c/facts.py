@@ -50,6 +50,7 @@ class Analysis:
     declared: dict[str, Polynomial] = field(default_factory=dict)  # extents of `float a[n][m]` parameters
     index_uses: list[IndexUse] = field(default_factory=list)
     offsets: dict[str, str] = field(default_factory=dict)  # arrays of row starts -> the symbol of their total
+    scattered: set[str] = field(default_factory=set)  # arrays that are written where the data says
     work: list[tuple[Polynomial, int]] = field(default_factory=list)  # (times, operations each)
     reductions: list[Polynomial] = field(default_factory=list)  # trip counts of loops that add to one place
     bounds: set[str] = field(default_factory=set)  # integer parameters that bound a loop

@@ -33,9 +33,11 @@ def fill(
 ) -> Call:
     """Content for every array that is read or read and written; scalars drawn, unless the user gave them."""
     scalars: dict[str, int | float] = {}
+    # In ascending order: a lower bound comes before its upper one in most prototypes.
+    numbers = iter(np.sort(rng.uniform(*_SCALARS, sum(not f.is_array for f in formals))))
     for formal in formals:
         if not formal.is_array:
-            scalars[formal.name] = _scalar(formal, inputs, sizes, rng)
+            scalars[formal.name] = _scalar(formal, inputs, sizes, float(next(numbers)), rng)
     integers = {name: int(value) for name, value in scalars.items() if isinstance(value, int)}
     extents = inferred.extents(integers)
     arrays: dict[str, Array] = {}
@@ -46,7 +48,7 @@ def fill(
 
 
 def _scalar(
-    formal: Formal, inputs: Inputs, sizes: Mapping[str, int], rng: np.random.Generator
+    formal: Formal, inputs: Inputs, sizes: Mapping[str, int], number: float, rng: np.random.Generator
 ) -> int | float:
     if formal.name in sizes:
         return int(sizes[formal.name])
@@ -57,7 +59,7 @@ def _scalar(
         return int(rng.integers(0, 2))
     if formal.is_integer_scalar:
         return int(rng.integers(*_SMALL_INTEGERS, endpoint=True))
-    return float(np.dtype(formal.dtype).type(rng.uniform(*_SCALARS)))
+    return float(np.dtype(formal.dtype).type(number))
 
 
 def _array(

@@ -3,7 +3,7 @@ sizes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sandbox.errors import TaskProblem
@@ -15,6 +15,8 @@ from sandbox.tasks.c.parse import Program
 from sandbox.tasks.c.polynomial import ONE, Polynomial
 from sandbox.tasks.c.ranges import Ranges
 from sandbox.types import Problem
+
+_WIDEST_RIM = 8
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Inferred:
     arrays: dict[str, ArrayFacts]
     sizes: list[str]  # integer parameters that bound loops or extents, in order
     index_uses: list[IndexUse]
+    scattered: set[str]  # arrays that are written where the data says
     row_starts: list[str]  # arrays that hold where rows begin
     reductions: list[Polynomial]
     work: list[tuple[Polynomial, int]]
@@ -103,6 +106,7 @@ def infer(program: Program, formals: Sequence[Formal], analysis: Analysis, input
         arrays=arrays,
         sizes=[f.name for f in formals if f.name in integers & mentioned],
         index_uses=[use for use in analysis.index_uses if use.source not in analysis.offsets],
+        scattered=analysis.scattered,
         row_starts=list(analysis.offsets),
         reductions=[r.substitute(known) for r in analysis.reductions] + _recurrences(analysis, extents),
         work=[(times.substitute(known), count) for times, count in analysis.work],
@@ -240,14 +244,14 @@ def _array(formal: Formal, extent: Polynomial | None, analysis: Analysis, inputs
 
 def _shape(extent: Polynomial, accesses: Sequence[Access]) -> tuple[str, ...]:
     """Dimensions whose product is the extent and whose strides stand in the subscripts."""
-    if len(extent.terms) != 1 or extent.terms[0][1] != 1:
-        return ()
     strides: set[Polynomial] = set()
     for access in accesses:
         if access.offset is not None:
             for symbol in access.offset.symbols:
                 if "$" in symbol:
                     strides.add(access.offset.coefficient(symbol))
+    if len(extent.terms) != 1 or extent.terms[0][1] != 1:
+        return _padded_shape(extent, strides)
     chain, rest = [], extent
     for stride in sorted(strides, key=lambda s: (-s.degree(), s.to_c())):
         outer = _quotient(rest, stride)
@@ -255,6 +259,17 @@ def _shape(extent: Polynomial, accesses: Sequence[Access]) -> tuple[str, ...]:
             chain.append(outer)
             rest = stride
     return (*(dim.to_c() for dim in chain), rest.to_c()) if chain else ()
+
+
+def _padded_shape(extent: Polynomial, strides: Collection[Polynomial]) -> tuple[str, ...]:
+    """Two dimensions with a rim: (n + 2) * (m + 2), where m + 2 is a stride."""
+    for stride in sorted(strides, key=Polynomial.to_c):
+        for symbol in sorted(extent.symbols):
+            for rim in range(-_WIDEST_RIM, _WIDEST_RIM + 1):
+                outer = Polynomial.symbol(symbol) + rim
+                if stride.degree() == 1 and outer * stride == extent:
+                    return outer.to_c(), stride.to_c()
+    return ()
 
 
 def _quotient(value: Polynomial, by: Polynomial) -> Polynomial | None:

@@ -113,12 +113,15 @@ class Sizing:
         within = [array for array, names in texts.items() if name in names]
         if not within:
             return "repeat"
-        reached = {use.array for use in inferred.index_uses}
+        reached = {use.array for use in inferred.index_uses} | inferred.scattered
         alone = all(inferred.arrays[array].extent_text == name for array in within)
         if set(within) <= reached or (alone and name not in inferred.bounds):
             return "bins"
         if name not in inferred.bounds:
-            return "pitch" if any(_adds_to(name, extent) for extent in extents) else "step"
+            if any(_adds_to(name, extent) for extent in extents):
+                return "pitch"
+            partners = {n for array in within for n in texts[array]} - {name}
+            return "step" if partners & inferred.bounds else "extent"
         return "window" if any(self._is_window(name, extent) for extent in extents) else "extent"
 
     def _is_window(self, name: str, extent: Polynomial) -> bool:
