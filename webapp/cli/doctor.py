@@ -6,9 +6,11 @@ Example: kernelwright doctor
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 
 from sandbox.doctor import examine
 from webapp.cli.output import GOOD, NOT_GOOD, dump
+from webapp.common.services_check import examine_services
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,12 +18,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    findings = examine()
+    findings = [*examine(), *examine_services()]
     if options.json:
-        dump([{"name": f.name, "ok": f.ok, "detail": f.detail, "how": f.how} for f in findings])
+        dump([asdict(finding) for finding in findings])
     else:
         for finding in findings:
-            print(f"{'ok     ' if finding.ok else 'missing'} {finding.name:<16} {finding.detail}")
+            state = "ok" if finding.ok else "missing" if finding.needed else "not here"
+            print(f"{state:<9} {finding.name:<16} {finding.detail}")
             if not finding.ok and finding.how:
-                print(f"        {'':<16} {finding.how}")
+                print(f"{'':<26} {finding.how}")
     return GOOD if all(finding.ok for finding in findings if finding.needed) else NOT_GOOD
