@@ -12,6 +12,7 @@ from agent.translator.c.syntax import (
     Body,
     Break,
     CallStmt,
+    Continue,
     Decl,
     Expr,
     For,
@@ -34,18 +35,27 @@ class Flow:
     """Of a piece of code: scalars it may read before writing, surely writes, and may write."""
 
     exposed: frozenset[str] = frozenset()
-    definite: frozenset[str] = frozenset()
+    definite: frozenset[str] = frozenset()  # written on every way to the end of the code
     written: frozenset[str] = frozenset()
+    killed: frozenset[str] = frozenset()  # written on every way out of the code, breaks included
+    leaves: bool = False  # whether a break or continue may leave it
 
     def then(self, later: Flow) -> Flow:
         return Flow(
             self.exposed | (later.exposed - self.definite),
             self.definite | later.definite,
             self.written | later.written,
+            self.killed if self.leaves else self.killed | later.killed,
+            self.leaves or later.leaves,
         )
 
     def maybe(self) -> Flow:
+        """As the body of a loop, which may not run at all."""
         return Flow(self.exposed, frozenset(), self.written)
+
+
+def _surely(read: frozenset[str], own: frozenset[str], written: frozenset[str]) -> Flow:
+    return Flow(read, own, written, own)
 
 
 def names_read(exprs: Iterable[Expr]) -> frozenset[str]:
@@ -75,30 +85,37 @@ def flow_of(stmt: Stmt) -> Flow:
     match stmt:
         case Assign():
             own = frozenset({stmt.target.name}) if isinstance(stmt.target, Var) else frozenset()
-            return Flow(read, own, own | changed)
+            return _surely(read, own, own | changed)
         case Decl():
             # Undefined until written: nothing before the declaration matters.
-            return Flow(frozenset(), frozenset({stmt.name}), frozenset())
+            return _surely(frozenset(), frozenset({stmt.name}), frozenset())
         case If():
             then, other = flow(stmt.then), flow(stmt.other)
-            both = Flow(then.exposed | other.exposed, then.definite & other.definite, then.written | other.written)
+            both = Flow(
+                then.exposed | other.exposed,
+                then.definite & other.definite,
+                then.written | other.written,
+                then.killed & other.killed,
+                then.leaves or other.leaves,
+            )
             return Flow(read, frozenset(), changed).then(both)
         case For():
             var = frozenset({stmt.var.name})
-            head = Flow(read - var if names_read((stmt.lo,)).isdisjoint(var) else read, var, var)
+            head = _surely(read - var if names_read((stmt.lo,)).isdisjoint(var) else read, var, var)
             return head.then(flow(stmt.body).maybe())
         case While():
             body = flow(stmt.body)
             test = Flow(read, frozenset(), changed)
             if stmt.after:
-                once = body if not any(isinstance(s, Break) for s in walk_statements(stmt.body)) else body.maybe()
-                return once.then(test)
+                return (body.maybe() if body.leaves else body).then(test)
             return test.then(body.maybe())
         case Switch():
             inner = Flow(read, frozenset(), changed)
             for _, case in stmt.cases:
                 inner = inner.then(flow(case).maybe())
             return inner
+        case Break() | Continue():
+            return Flow(leaves=True)
         case Return() | CallStmt() | ArrayDecl():
             return Flow(read | changed, frozenset(), changed)
         case _:
@@ -108,7 +125,7 @@ def flow_of(stmt: Stmt) -> Flow:
 def live_before(body: Body, after: frozenset[str]) -> frozenset[str]:
     """Scalars whose value on entry to the code matters, when those in `after` matter on leaving it."""
     total = flow(body)
-    return total.exposed | (after - total.definite)
+    return total.exposed | (after - total.killed)
 
 
 def arrays_written(body: Body) -> frozenset[str]:

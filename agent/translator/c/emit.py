@@ -57,6 +57,7 @@ class Printer:
     shaped: frozenset[str]
     atomics: frozenset[str] = frozenset()
     names: Mapping[str, str] = field(default_factory=dict)  # arrays that stand under another name here
+    exact: bool = False  # products are rounded before they are added, as C does (no fused multiply-add)
     changing: frozenset[str] = frozenset()  # scalars that change later, in code that is printed apart
     load: Callable[[Load], str | None] | None = None  # overrides how an element is read
     store: Callable[[Assign], list[str] | None] | None = None  # overrides an assignment
@@ -98,9 +99,10 @@ class Printer:
 
     def _binary(self, expr: Binary) -> tuple[str, int]:
         own = _PRECEDENCE[expr.op]
-        left = self.expr(expr.left, own)
+        summed = self.exact and expr.op in ("+", "-") and expr.type.is_float
+        left = self._term(expr.left, expr.type, own) if summed else self.expr(expr.left, own)
         # The right operand keeps its parentheses at equal precedence: floating point is not associative.
-        right = self.expr(expr.right, own + 1)
+        right = self._term(expr.right, expr.type, own + 1) if summed else self.expr(expr.right, own + 1)
         for side, inner in (("left", expr.left), ("right", expr.right)):
             if isinstance(inner, Binary) and (inner.op, expr.op) in _CONFUSING:
                 if side == "left" and not left.startswith("("):
@@ -108,6 +110,15 @@ class Printer:
                 elif side == "right" and not right.startswith("("):
                     right = f"({right})"
         return f"{left} {expr.op} {right}", own
+
+    def _term(self, expr: Expr, kind: Scalar, outer: int) -> str:
+        """A term of a sum, as a product that cannot be fused into it."""
+        if isinstance(expr, Unary) and expr.op == "-" and isinstance(expr.arg, Binary) and expr.arg.op == "*":
+            return f"-{self._term(expr.arg, kind, _UNARY)}"
+        if isinstance(expr, Binary) and expr.op == "*" and expr.type == kind and kind.is_float:
+            name = "__fmul_rn" if kind.name == "float" else "__dmul_rn"
+            return f"{name}({self.expr(expr.left)}, {self.expr(expr.right)})"
+        return self.expr(expr, outer)
 
     def element(self, load: Load) -> str:
         if self.load is not None and (text := self.load(load)) is not None:
@@ -219,6 +230,8 @@ class Printer:
         target = self.expr(stmt.target)
         if stmt.op in ("+", "-") and constant(stmt.value) == 1 and stmt.target.type.is_integer:
             return [f"{stmt.op * 2}{target};"]
+        if self.exact and stmt.op in ("+", "-") and stmt.target.type.is_float:
+            return [f"{target} {stmt.op}= {self._term(stmt.value, stmt.target.type, -1)};"]
         return [f"{target} {stmt.op}= {self.expr(stmt.value)};"]
 
     def _atomic(self, stmt: Assign) -> str:

@@ -86,9 +86,9 @@ class Context:
             elements[alias] = elements[base]
         return Context(function, plan, dims, elements, frozenset(t.array.name for t in function.tables))
 
-    def printer(self, body: Body, atomics: frozenset[str] = frozenset()) -> Printer:
+    def printer(self, body: Body, atomics: frozenset[str] = frozenset(), exact: bool = False) -> Printer:
         local = {s.name for s in walk_statements(body) if isinstance(s, ArrayDecl)}
-        return Printer(self.dims, self.tables | local, atomics)
+        return Printer(self.dims, self.tables | local, atomics, exact=exact)
 
     def host_printer(self) -> Printer:
         return Printer(self.dims, frozenset())
@@ -313,7 +313,7 @@ def map_kernel(context: Context, stage: MapStage, choice: Choice) -> KernelCode:
     whole = whole_body(stage)
     given = signature(context, whole, stage)
     body = prepared(context, stage.body, {*own_names(stage), *given.fetched})
-    printer = context.printer(body, stage.atomics)
+    printer = context.printer(body, stage.atomics, stage.exact)
     lines = [*given.prologue]
     outside: list[str] = []
     placed = axes(stage.dims, choice.order)
@@ -376,7 +376,7 @@ def serial_kernel(context: Context, stage: SerialStage) -> KernelCode:
     stores = stored_scalars(context, stage.body, stage)
     given = signature(context, stage.body, stage, stores=stores)
     body = prepared(context, stage.body, given.fetched)
-    printer = context.printer(body)
+    printer = context.printer(body, exact=stage.exact)
     lines = list(given.prologue)
     text = [f"__global__ void {stage.name}({given.text()}) {{", *("    " + line for line in lines)]
     text += printer.body(body)

@@ -20,8 +20,7 @@ from agent.translator.c.syntax import (
     Binary,
     Body,
     Break,
-    Cast,
-    CallStmt,
+    Continue,
     Decl,
     Expr,
     For,
@@ -357,26 +356,33 @@ def _free_names(body: Body) -> set[str]:
     return used
 
 
-def _sweep(body: Body, after: frozenset[str]) -> Body:
-    """Assignments to scalars that nobody reads, and what becomes empty by that."""
+def _sweep(body: Body, after: frozenset[str], leaving: frozenset[str] = frozenset()) -> Body:
+    """Assignments to scalars that nobody reads, and what becomes empty by that.
+
+    `leaving`: scalars that matter where a break or continue goes.
+    """
     out: list[Stmt] = []
     live = after
     for stmt in reversed(body):
+        if isinstance(stmt, Break | Continue):
+            live = leaving
         if isinstance(stmt, Assign) and isinstance(stmt.target, Var) and stmt.target.name not in live:
             continue
+        before = live_before((stmt,), live)
         if isinstance(stmt, For):
             around = live | flow(stmt.body).exposed | {stmt.var.name} | names_read(expressions(stmt))
-            stmt = replace(stmt, body=_sweep(stmt.body, around))
+            stmt = replace(stmt, body=_sweep(stmt.body, around, around))
             if not stmt.body and (stmt.own or stmt.var.name not in live):
                 continue
         elif isinstance(stmt, While):
             around = live | flow(stmt.body).exposed | names_read((stmt.test,))
-            stmt = replace(stmt, body=_sweep(stmt.body, around))
+            stmt = replace(stmt, body=_sweep(stmt.body, around, around))
         elif isinstance(stmt, If):
-            stmt = replace(stmt, then=_sweep(stmt.then, live), other=_sweep(stmt.other, live))
+            before |= leaving if flow((stmt,)).leaves else frozenset()
+            stmt = replace(stmt, then=_sweep(stmt.then, live, leaving), other=_sweep(stmt.other, live, leaving))
             if not stmt.then and not stmt.other:
                 continue
-        live = live_before((stmt,), live)
+        live = before
         out.append(stmt)
     return tuple(reversed(out))
 

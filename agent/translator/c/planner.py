@@ -24,6 +24,7 @@ from agent.translator.c.loops import (
     distribute,
     parallel_nest,
     promote_elements,
+    rounding_matters,
     sink_arrays,
 )
 from agent.translator.c.normalise import _breaks, _sweep, ends_early, fresh, last_value, normalise
@@ -434,7 +435,8 @@ class _Planner:
     ) -> None:
         self._flush(out, pending, live_before((loop,), live))
         stage = MapStage(
-            self._kernel_name("map", nest.body), nest.dims, nest.body, verdict.atomics, live, line=loop.line
+            self._kernel_name("map", nest.body), nest.dims, nest.body, verdict.atomics, live, line=loop.line,
+            exact=rounding_matters(self.judge, nest.body),
         )
         self._check_home(stage)
         conditions = sorted(nest.assumed | verdict.assumed, key=str)
@@ -508,6 +510,7 @@ class _Planner:
             (),
             live,
             line=loop.line,
+            exact=rounding_matters(self.judge, body),
         )
         self._check_home(stage)
         out.append(stage)

@@ -74,7 +74,7 @@ def _main(
         nest = (replace(dim, body=nest),)
     given = signature(context, nest, stage, own=names)
     body = prepared(context, stage.body, {*names, *(d.var.name for d in stage.dims), *given.fetched})
-    printer = context.printer(body, stage.atomics)
+    printer = context.printer(body, stage.atomics, stage.exact)
     lines = list(given.prologue)
     for r in stage.reductions:
         lines.append(f"{partial_type(r)} {r.var.name} = {identity(r)};")
@@ -322,7 +322,7 @@ def _finish(context: Context, stage: ReduceStage, choice: Choice, helpers: list[
         else:
             lines.append(f"{value} = {name}({value});")
     lines.append("if (threadIdx.x == 0) {")
-    printer = context.printer(scalar_body)
+    printer = context.printer(scalar_body, exact=stage.exact)
     printer.changing = frozenset(names) | flow(stage.after).written
     ready = prepared(context, scalar_body, given.fetched)
     inner: list[str] = []

@@ -27,6 +27,7 @@ class MapStage:
     live: frozenset[str] = frozenset()  # scalars that matter afterwards
     guards: tuple[Guard, ...] = ()
     line: int = 0
+    exact: bool = False  # a rounding may decide how the code goes on
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class ReduceStage:
     live: frozenset[str] = frozenset()
     guards: tuple[Guard, ...] = ()
     line: int = 0
+    exact: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,11 @@ class SerialStage:
     live: frozenset[str] = frozenset()
     guards: tuple[Guard, ...] = ()
     line: int = 0
+
+
+    @property
+    def exact(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True)
