@@ -1,4 +1,4 @@
-"""Whether what the environment names answers: database, broker, channel layer; and whether the page is built."""
+"""Whether what the environment names answers (database, broker, channel layer); whether the page is built."""
 
 from __future__ import annotations
 
