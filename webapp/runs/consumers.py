@@ -52,6 +52,10 @@ OVERLAP = timedelta(seconds=5)
 NOT_UNDERSTOOD, NOT_SIGNED_IN, NOT_FOUND = 4400, 4401, 4404
 
 
+class _Gone(Exception):
+    """The browser has left; there is nobody to tell."""
+
+
 class _Close(Exception):
     """The connection is to end, with this code."""
 
@@ -114,13 +118,22 @@ class Live(AsyncWebsocketConsumer):
     async def send_frame(
         self, frame: PingFrame | PongFrame | LiveFrame | ResetFrame | DeltaFrame | RunFrame
     ) -> None:
-        await self.send(frame.model_dump_json())
+        await self.say(frame.model_dump_json())
+
+    async def say(self, text: str) -> None:
+        """Raises _Gone when the browser has left: a server tells it by an OSError of its own."""
+        try:
+            await self.send(text)
+        except OSError as error:
+            raise _Gone from error
 
     async def _run(self) -> None:
         try:
             await self._loop()
         except _Close as close:
             await self.close(close.code)
+        except _Gone:
+            pass
         except Exception:
             logger.exception("websocket %s failed", self.group)
             await self.close(1011)
@@ -182,7 +195,7 @@ class RunConsumer(Live):
         while records := await database_sync_to_async(events_after)(self.run_id, self.sent, BATCH):
             self.live = False
             for record in records:
-                await self.send(json.dumps(event_frame(record)))
+                await self.say(json.dumps(event_frame(record)))
                 self.sent = record.seq
         if not self.live:
             self.live = True
