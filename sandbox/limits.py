@@ -23,7 +23,7 @@ class Limits:
 
 
 COMPILE = Limits(
-    wall_seconds=60,
+    wall_seconds=120,
     cpu_seconds=60,
     memory_bytes=4 * GIB,
     output_bytes=MIB,

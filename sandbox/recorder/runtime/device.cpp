@@ -44,7 +44,7 @@ const std::map<int, int> &attribute_constants() {
         {15, 1},         // copies overlap kernels
         {30, 512},       // surface alignment
         {31, 1},         // concurrent kernels
-        {40, 2},         // copy engines
+        {40, 3},         // copy engines
         {41, 1},         // unified addressing
         {51, 32},        // texture pitch alignment
         {78, 1},         // stream priorities
@@ -124,7 +124,7 @@ EXPORT cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int devic
     p.texturePitchAlignment = 32;
     p.multiProcessorCount = as_int(limits["sm_count"]);
     p.concurrentKernels = p.unifiedAddressing = p.streamPrioritiesSupported = 1;
-    p.asyncEngineCount = 2;
+    p.asyncEngineCount = 3;
     p.l2CacheSize = as_int(limits["l2_bytes"]);
     p.maxThreadsPerMultiProcessor = as_int(limits["max_threads_per_sm"]);
     p.globalL1CacheSupported = p.localL1CacheSupported = 1;

@@ -24,20 +24,21 @@ int64_t dynamic_shared_limit(const Kernel &kernel) {
 
 std::string of(int64_t value, int64_t limit) { return std::to_string(value) + "; at most " + std::to_string(limit); }
 
-// Why the device would refuse this launch; cudaSuccess when it would not.
+// Why the device would refuse this launch; cudaSuccess when it would not. The errors are those of CUDA 13 on an
+// H200, where a wrong configuration is an invalid value.
 std::pair<cudaError_t, std::string> refusal(const Launch &launch) {
     const Kernel &kernel = *launch.kernel;
     const Device &device = runtime().device;
     const dim3 &grid = launch.grid, &block = launch.block;
     int64_t threads = int64_t{block.x} * block.y * block.z;
-    if (!grid.x || !grid.y || !grid.z) return {cudaErrorInvalidConfiguration, "the grid is empty"};
-    if (!block.x || !block.y || !block.z) return {cudaErrorInvalidConfiguration, "the block is empty"};
+    if (!grid.x || !grid.y || !grid.z) return {cudaErrorInvalidValue, "the grid is empty"};
+    if (!block.x || !block.y || !block.z) return {cudaErrorInvalidValue, "the block is empty"};
     if (grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535)
-        return {cudaErrorInvalidConfiguration, "the grid is too large (at most 2147483647 x 65535 x 65535 blocks)"};
+        return {cudaErrorInvalidValue, "the grid is too large (at most 2147483647 x 65535 x 65535 blocks)"};
     if (block.x > 1024 || block.y > 1024 || block.z > 64)
-        return {cudaErrorInvalidConfiguration, "the block is too large (at most 1024 x 1024 x 64 threads)"};
+        return {cudaErrorInvalidValue, "the block is too large (at most 1024 x 1024 x 64 threads)"};
     if (threads > device["max_threads_per_block"])
-        return {cudaErrorInvalidConfiguration, "threads per block: " + of(threads, device["max_threads_per_block"])};
+        return {cudaErrorInvalidValue, "threads per block: " + of(threads, device["max_threads_per_block"])};
     if (threads > kernel.max_threads)
         return {cudaErrorInvalidValue, "threads per block, as its __launch_bounds__ says: " + of(threads, kernel.max_threads)};
     if (warps(threads) > warps_by_registers(kernel))
@@ -60,7 +61,7 @@ cudaError_t start(const void *function, dim3 grid, dim3 block, void **arguments,
     Call call;
     if (!call.backend()) return call.end(cudaErrorInitializationError);
     Kernel *kernel = find_kernel(function);
-    if (!kernel) return call.end(cudaErrorInvalidDeviceFunction);
+    if (!kernel) return call.end(cudaErrorInvalidResourceHandle);
     if (!kernel->known) return call.end(call.backend()->unsupported(kernel->symbol.c_str(), "the kernel is not in the PTX"));
     Launch launch{kernel, grid, block, shared, cooperative, stream_id(stream), {}};
     if (launch.stream < 0) return call.end(cudaErrorInvalidResourceHandle);
@@ -202,11 +203,12 @@ EXPORT cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, cons
     Call call;
     Kernel *kernel = find_kernel(function);
     if (!kernel) return call.end(cudaErrorInvalidDeviceFunction);
-    if (blocks <= 0) return call.end(cudaErrorInvalidValue);
     const Device &device = runtime().device;
+    if (blocks <= 0 || blocks > device["max_blocks_per_sm"]) return call.end(cudaErrorInvalidValue);
     int64_t unit = std::max<int64_t>(device["shared_allocation_unit"], 1);
-    int64_t share = device["shared_bytes_per_sm"] / blocks / unit * unit;
-    int64_t room = share - device["reserved_shared_bytes_per_block"] - kernel->static_shared;
-    *bytes = std::clamp<int64_t>(room, 0, device["max_shared_bytes_per_block"] - kernel->static_shared);
+    // The real one does not take the system's own kilobyte a block off either.
+    int64_t room = device["shared_bytes_per_sm"] / blocks / unit * unit - kernel->static_shared;
+    if (room < 0) return call.end(cudaErrorInvalidValue);
+    *bytes = std::min(room, dynamic_shared_limit(*kernel));
     return cudaSuccess;
 }

@@ -51,6 +51,7 @@ cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, 
     if (!call.backend()) return call.end(cudaErrorInitializationError);
     if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) return call.end(cudaErrorInvalidMemcpyDirection);
     if (bytes == 0) return cudaSuccess;
+    if (!to || !from) return call.end(cudaErrorInvalidValue);
     bool to_device = on_device(to), from_device = on_device(from);
     bool says_to = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     bool says_from = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
@@ -142,7 +143,7 @@ ALSO(cudaMemsetAsync_ptsz, cudaMemsetAsync)
 EXPORT cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height) {
     Call call;
     if (width == pitch) return fill(to, value, width * height);
-    if (width > pitch) return call.end(cudaErrorInvalidPitchValue);
+    if (width > pitch) return call.end(cudaErrorInvalidValue);
     if (height > kMaxRows && call.backend())
         return call.end(call.backend()->unsupported("cudaMemset2D", "more than 4096 rows are not recorded"));
     for (size_t row = 0; row < height; row++)

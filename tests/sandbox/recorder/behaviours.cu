@@ -30,6 +30,12 @@ __global__ void wide(float *y) {
     __syncthreads();
     y[threadIdx.x] = shared[(threadIdx.x + 1) % blockDim.x];
 }
+__global__ void fixed(float *y) {
+    __shared__ float shared[4000];
+    shared[threadIdx.x] = y[threadIdx.x];
+    __syncthreads();
+    y[threadIdx.x] = shared[(threadIdx.x + 1) % blockDim.x];
+}
 __global__ void numbers(long long a, long long b, long long c, long long d, float *y) { *y = a + b + c + d; }
 template <typename T> __global__ void fill(T *y, T value) { y[threadIdx.x] = value; }
 
@@ -99,6 +105,20 @@ extern "C" void launch(int what, int n, float a, double b, const float *x, float
         numbers<<<1, 1>>>(sizeof(cudaFuncAttributes), sizeof(cudaLaunchConfig_t), sizeof(cudaLaunchAttribute),
                           sizeof(cudaPointerAttributes), y);
         break;
+    // What an H200 answers, asked once: blocks a multiprocessor holds, shared memory left.
+    case 10: {
+        int few = 0, many = 0, none = 7;
+        size_t eight = 0, one = 0;
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&few, fixed, 32, 1000);
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&many, wide, 96, 0);
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&none, wide, 2048, 0);
+        cudaOccupancyAvailableDynamicSMemPerBlock(&eight, fixed, 8, 128);
+        cudaOccupancyAvailableDynamicSMemPerBlock(&one, fixed, 1, 128);
+        if (cudaOccupancyAvailableDynamicSMemPerBlock(&one, fixed, 16, 128) != cudaErrorInvalidValue) abort();
+        numbers<<<1, 1>>>(few, many, none, 0, y);
+        numbers<<<1, 1>>>(eight, one, 0, 0, y);
+        break;
+    }
     case 8: {
         cudaLaunchAttribute attribute{};
         attribute.id = cudaLaunchAttributeCooperative;
@@ -124,6 +144,12 @@ extern "C" void launch(int what, int n, float a, double b, const float *x, float
         if (cudaMalloc(&scratch, 1ull << 50) != cudaErrorMemoryAllocation || scratch) abort();
         if (cudaFree((void *)x) != cudaErrorInvalidValue) abort();
         if (cudaMemcpy(values, values, 4, cudaMemcpyHostToDevice) != cudaErrorInvalidValue) abort();
+        if (cudaMemcpy(y, nullptr, 4, cudaMemcpyDefault) != cudaErrorInvalidValue) abort();
+        if (cudaMemcpy2D(y, 4, values, 8, 8, 2, cudaMemcpyHostToDevice) != cudaErrorInvalidPitchValue) abort();
+        if (cudaMemset2D(y, 4, 0, 8, 2) != cudaErrorInvalidValue) abort();
+        if (cudaMemcpy(y, values, 4, (cudaMemcpyKind)7) != cudaErrorInvalidMemcpyDirection) abort();
+        if (cudaMemcpyToSymbol(table, values, 20) != cudaErrorInvalidValue) abort();
+        if (cudaMemcpyToSymbol(values, values, 4) != cudaErrorInvalidSymbol) abort();
         if (cudaSetDevice(1) != cudaErrorInvalidDevice) abort();
         if (cudaPeekAtLastError() != cudaErrorInvalidDevice) abort();
         if (cudaGetLastError() != cudaErrorInvalidDevice || cudaGetLastError() != cudaSuccess) abort();

@@ -144,6 +144,13 @@ def test_the_device_answers_from_the_targets_table(candidate: toolchain.Compiled
     assert third == (64, 90, 48 * 1024, 0)
 
 
+def test_occupancy_is_what_an_h200_answers(candidate: toolchain.Compiled) -> None:
+    [plan] = record(candidate, 10)
+    first, second = (values(launch, "<4qQ")[:4] for launch in plan.launches)
+    assert first == (12, 21, 0, 0)
+    assert second == (13184, 33152, 0, 0)
+
+
 def test_struct_layouts_are_those_of_the_header(candidate: toolchain.Compiled) -> None:
     [plan] = record(candidate, 7)
     theirs = [value for launch in plan.launches for value in values(launch, "<4qQ")[:4]]
@@ -201,6 +208,7 @@ def test_a_launch_the_device_refuses(candidate: toolchain.Compiled, what: int, w
     verdict, fault, message = judged(candidate, what)
     assert (verdict, fault) == ("launch_error", "candidate")
     assert why in message
+    assert "(cudaErrorInvalidValue)" in message  # as CUDA 13 has it, on an H200
 
 
 def test_a_refused_launch_may_be_handled(candidate: toolchain.Compiled) -> None:
