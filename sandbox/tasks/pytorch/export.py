@@ -122,7 +122,8 @@ class _Reader:
             args=[self._argument(a, line) for a in node.args],
             kwargs={k: self._argument(v, line) for k, v in node.kwargs.items()},
             outputs=[
-                _tensor_type(r) if r is not None else TensorType(shape=[0], dtype="float32") for r in results
+                _tensor_type(r, line) if r is not None else TensorType(shape=[0], dtype="float32")
+                for r in results
             ],
             line=line,
         )
@@ -187,9 +188,10 @@ def _alive(nodes: list[Node], outputs: list[Output]) -> list[Node]:
     return kept[::-1]
 
 
-def _tensor_type(value: Any) -> TensorType:
-    dtype = str(value.dtype).removeprefix("torch.")
-    return TensorType(shape=[int(n) for n in value.shape], dtype=dtype)
+def _tensor_type(value: Any, line: int | None = None) -> TensorType:
+    if not all(isinstance(n, int) for n in value.shape):
+        raise _unsupported("a size depends on the values of a tensor", line)
+    return TensorType(shape=list(value.shape), dtype=str(value.dtype).removeprefix("torch."))
 
 
 def _scalar(name: str, value: Any) -> Scalar | None:

@@ -113,11 +113,9 @@ def blaming(what: str, kind: str = "raises") -> Iterator[None]:
         yield
     except TaskProblem:
         raise
-    except MemoryError:
-        raise TaskProblem(
-            Problem(kind="out_of_memory", message=f"{what}: out of memory", file=FILE)
-        ) from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
+            kind = "out_of_memory"
         frames = traceback.extract_tb(error.__traceback__)
         line = next((f.lineno for f in reversed(frames) if f.filename == FILE), None)
         said = (str(error).strip() or "no message").splitlines()[0][:300]

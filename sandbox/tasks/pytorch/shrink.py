@@ -16,7 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from sandbox.errors import TaskProblem
 from sandbox.tasks.pytorch.messages import FILE
-from sandbox.tasks.pytorch.module import UserFile
+from sandbox.tasks.pytorch.module import UserFile, blaming
 from sandbox.types import Problem
 
 _SMALLEST = 16  # integers are not lowered below this while others can still give
@@ -55,7 +55,7 @@ def estimate(file: UserFile, sizes: dict[str, int]) -> Work:
     """Raises TaskProblem when the module does not run at these sizes."""
     with torch.device("meta"):
         built = file.build(sizes)
-        with _Elements() as elements, FlopCounterMode(display=False) as flop:
+        with _Elements() as elements, FlopCounterMode(display=False) as flop, blaming("forward raises"):
             built.run()
     held = [*built.model.parameters(), *built.model.buffers(), *torch.utils._pytree.tree_leaves(built.inputs)]
     total = elements.count + sum(t.numel() for t in held if isinstance(t, torch.Tensor))
@@ -72,7 +72,7 @@ def shrink(file: UserFile, given: dict[str, int], elements: int, flop: int) -> d
     sizes = {**file.integers, **given}
     try:
         work = estimate(file, sizes)
-    except (TaskProblem, NotImplementedError):
+    except TaskProblem:
         return sizes  # it needs real values; the real run decides, under the jail's limits
     if work.over(elements, flop) <= 1:
         return sizes

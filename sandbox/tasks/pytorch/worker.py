@@ -139,13 +139,14 @@ def _load(file: UserFile, request: LoadRequest, folder: Path) -> Loaded:
         values=values,
         scalars=scalars,
         sizes=sizes,
-        notes=_notes(file, sizes),
+        notes=_notes(file, request, sizes),
         offset=probe.offset(values),
     )
 
 
-def _notes(file: UserFile, sizes: dict[str, int]) -> list[str]:
-    lowered = [f"{n} {v} -> {sizes[n]}" for n, v in file.integers.items() if sizes[n] < v]
+def _notes(file: UserFile, request: LoadRequest, sizes: dict[str, int]) -> list[str]:
+    free = {n: v for n, v in file.integers.items() if n not in request.sizes}
+    lowered = [f"{n} {v} -> {sizes[n]}" for n, v in free.items() if sizes[n] < v]
     return [f"sizes were lowered so that the emulator can run them: {', '.join(lowered)}"] if lowered else []
 
 
