@@ -44,6 +44,151 @@ void store_global(Warp* warp, u32 site, const Lanes& lanes, const u8* data) {
 
 // Shared -------------------------------------------------------------------------------------------------------
 
+// The regular half: 16 lanes that read one place, or places in a row. Most accesses of a full warp are two such
+// halves, and then checks and marks are a few vector operations.
+constexpr int HALF = LANES / 2;
+
+struct Half {
+  u32 first;  // address of its first lane
+  bool uniform;
+};
+
+template <u32 Bytes>
+inline bool regular(const u32* addresses, u32 offset, u32 size, Half& half) {
+  u32 base = addresses[0], spread = 0, steps = 0;
+  for (u32 i = 0; i < HALF; ++i) {
+    spread |= addresses[i] ^ base;
+    steps |= addresses[i] ^ (base + Bytes * i);
+  }
+  half = {base + offset, spread == 0};
+  u64 end = u64{half.first} + (half.uniform ? Bytes : Bytes * HALF);
+  return (spread == 0 || steps == 0) && end <= size && half.first % Bytes == 0;
+}
+
+// Marks the reads of a half. False, and nothing done, where the exact checks have to look.
+template <u32 Words>
+bool read_half(SharedMemory& shared, const Half& half, Mark mine, u32& newest) {
+  const Mark* writers = &shared.writers[half.first >> 2];
+  Mark* readers = &shared.readers[half.first >> 2];
+  u32 thread = mark_thread(mine), granules = half.uniform ? Words : Words * HALF, last = 0;
+  bool exact = false;
+  for (u32 k = 0; k < granules; ++k) {
+    u32 epoch = mark_epoch(writers[k]);
+    exact |= epoch == shared.epoch || epoch < shared.first_epoch;
+    bool others = half.uniform || mark_thread(writers[k]) != thread + k / Words;
+    last = std::max(last, others ? epoch : 0);
+  }
+  if (exact) return false;
+  newest = std::max(newest, last);
+  if (half.uniform)
+    for (u32 k = 0; k < Words; ++k) readers[k] = with_reader(readers[k], mine) | MARK_SEVERAL_IN_WARP;
+  else
+    for (u32 k = 0; k < Words * HALF; ++k) readers[k] = with_reader(readers[k], mine + k / Words);
+  return true;
+}
+
+// The same for writes, to places in a row only.
+template <u32 Words>
+bool write_half(SharedMemory& shared, const Half& half, Mark mine, u32& newest) {
+  constexpr Mark SEVERAL = MARK_SEVERAL_IN_WARP | MARK_SEVERAL_WARPS;
+  Mark* writers = &shared.writers[half.first >> 2];
+  const Mark* readers = &shared.readers[half.first >> 2];
+  u32 thread = mark_thread(mine), last = 0;
+  bool exact = false;
+  for (u32 k = 0; k < Words * HALF; ++k) {
+    u32 wrote = mark_epoch(writers[k]), read = mark_epoch(readers[k]);
+    exact |= wrote == shared.epoch || read == shared.epoch;
+    last = std::max(last, mark_thread(writers[k]) != thread + k / Words ? wrote : 0);
+    last = std::max(last, mark_thread(readers[k]) != thread + k / Words || readers[k] & SEVERAL ? read : 0);
+  }
+  if (exact) return false;
+  newest = std::max(newest, last);
+  for (u32 k = 0; k < Words * HALF; ++k) writers[k] = mine + k / Words;
+  return true;
+}
+
+// Wavefronts of two regular halves; 0 when that takes a closer look.
+template <u32 Words>
+u64 regular_wavefronts(const Half& low, const Half& high) {
+  if (Words > 1) return Words;
+  u32 apart = (high.first - low.first) / 4;
+  if (low.uniform && high.uniform) return apart != 0 && apart % 32 == 0 ? 2 : 1;
+  if (!low.uniform && !high.uniform) return apart == 0 || apart % 32 == HALF ? 1 : 0;
+  return 0;
+}
+
+template <u32 Words>
+void count_regular(Warp* warp, u32 site, const Half& low, const Half& high, const u32* addresses, i64 offset) {
+  u64 actual = regular_wavefronts<Words>(low, high), ideal = Words;
+  if (!actual) {
+    Lanes lanes;
+    gather_lanes(lanes, ~u32{0}, addresses, offset);
+    shared_wavefronts(lanes, 4 * Words, actual, ideal);
+  }
+  u64* counters = warp->counters + size_t{site} * COUNTERS;
+  counters[REQUESTS] += 1;
+  counters[WAVEFRONTS] += actual;
+  counters[IDEAL] += ideal;
+}
+
+template <u32 Size, u32 Count>
+inline void take_half(const Half& half, const u8* bytes, int lane, u8* out) {
+  constexpr u32 Bytes = Size * Count;
+  for (u32 k = 0; k < Count; ++k) {
+    u8* to = out + (k * LANES + lane) * Size;
+    const u8* from = bytes + half.first + k * Size;
+    u32 step = half.uniform ? 0 : Bytes;
+    if (Count == 1 && !half.uniform)
+      std::memcpy(to, from, Size * HALF);
+    else
+      for (u32 i = 0; i < HALF; ++i) std::memcpy(to + i * Size, from + i * step, Size);
+  }
+}
+
+template <u32 Size, u32 Count>
+bool load_regular(Warp* warp, u32 site, const u32* addresses, i64 offset, u8* out) {
+  constexpr u32 Bytes = Size * Count, Words = Bytes / 4;
+  SharedMemory& shared = warp->block->shared;
+  Half low, high;
+  u32 moved = static_cast<u32>(offset), newest = 0;
+  if (shared.granule_shift != 2 || !regular<Bytes>(addresses, moved, shared.size, low) ||
+      !regular<Bytes>(addresses + HALF, moved, shared.size, high))
+    return false;
+  Mark mine = own_mark(warp, 0, warp->worker->launch.module->sites[site].relaxed, false);
+  if (!read_half<Words>(shared, low, mine, newest) || !read_half<Words>(shared, high, mine + HALF, newest)) return false;
+  if (warp->worker->launch.count) {
+    shared.ordered(newest);
+    count_regular<Words>(warp, site, low, high, addresses, offset);
+  }
+  take_half<Size, Count>(low, shared.bytes.data(), 0, out);
+  take_half<Size, Count>(high, shared.bytes.data(), HALF, out);
+  return true;
+}
+
+template <u32 Size, u32 Count>
+bool store_regular(Warp* warp, u32 site, const u32* addresses, i64 offset, const u8* data) {
+  constexpr u32 Bytes = Size * Count, Words = Bytes / 4;
+  SharedMemory& shared = warp->block->shared;
+  Half low, high;
+  u32 moved = static_cast<u32>(offset), newest = 0;
+  if (shared.granule_shift != 2 || !regular<Bytes>(addresses, moved, shared.size, low) ||
+      !regular<Bytes>(addresses + HALF, moved, shared.size, high) || low.uniform || high.uniform)
+    return false;
+  Mark mine = own_mark(warp, 0, warp->worker->launch.module->sites[site].relaxed, false);
+  if (!write_half<Words>(shared, low, mine, newest) || !write_half<Words>(shared, high, mine + HALF, newest)) return false;
+  if (warp->worker->launch.count) {
+    shared.ordered(newest);
+    count_regular<Words>(warp, site, low, high, addresses, offset);
+  }
+  u8* bytes = shared.bytes.data();
+  for (u32 i = 0; i < HALF; ++i)
+    for (u32 k = 0; k < Count; ++k) {
+      std::memcpy(bytes + low.first + i * Bytes + k * Size, data + (k * LANES + i) * Size, Size);
+      std::memcpy(bytes + high.first + i * Bytes + k * Size, data + (k * LANES + HALF + i) * Size, Size);
+    }
+  return true;
+}
+
 template <u32 Bytes>
 void count_shared(Warp* warp, u32 site, const Lanes& lanes) {
   u64* counters = warp->counters + size_t{site} * COUNTERS;
@@ -171,6 +316,24 @@ using namespace kw;
     STORE<SIZE, COUNT>(warp, site, lanes, data);                                                                         \
   }
 
+#define SHARED(SIZE, COUNT)                                                                                              \
+  void kw_ld_s_##SIZE##_##COUNT(Warp* warp, u32 site, u32 mask, const u32* addresses, i64 offset, u8* out) {             \
+    if constexpr (SIZE >= 4)                                                                                             \
+      if (mask == ~u32{0} && load_regular<SIZE, COUNT>(warp, site, addresses, offset, out)) return;                      \
+    if (!mask) return;                                                                                                   \
+    Lanes lanes;                                                                                                         \
+    gather_lanes(lanes, mask, addresses, offset);                                                                        \
+    load_shared<SIZE, COUNT>(warp, site, lanes, out);                                                                    \
+  }                                                                                                                      \
+  void kw_st_s_##SIZE##_##COUNT(Warp* warp, u32 site, u32 mask, const u32* addresses, i64 offset, const u8* data) {      \
+    if constexpr (SIZE >= 4)                                                                                             \
+      if (mask == ~u32{0} && store_regular<SIZE, COUNT>(warp, site, addresses, offset, data)) return;                    \
+    if (!mask) return;                                                                                                   \
+    Lanes lanes;                                                                                                         \
+    gather_lanes(lanes, mask, addresses, offset);                                                                        \
+    store_shared<SIZE, COUNT>(warp, site, lanes, data);                                                                  \
+  }
+
 #define LOAD_ONLY(SPACE, LOAD, SIZE, COUNT, ...)                                                                     \
   void kw_ld_##SPACE##_##SIZE##_##COUNT(Warp* warp, u32 site, u32 mask, const u64* addresses, i64 offset, u8* out) { \
     if (!mask) return;                                                                                               \
@@ -181,7 +344,7 @@ using namespace kw;
 
 #define ALL_SPACES(SIZE, COUNT)                                        \
   GLOBAL_LIKE(g, load_global, store_global, u64, SIZE, COUNT)          \
-  GLOBAL_LIKE(s, load_shared, store_shared, u32, SIZE, COUNT)          \
+  SHARED(SIZE, COUNT)                                                  \
   GLOBAL_LIKE(l, load_local, store_local, u32, SIZE, COUNT)            \
   GLOBAL_LIKE(x, load_generic, store_generic, u64, SIZE, COUNT)        \
   LOAD_ONLY(c, load_global, SIZE, COUNT, false)                        \

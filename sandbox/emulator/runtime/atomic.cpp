@@ -61,10 +61,8 @@ void atomic_shared(Warp* warp, u32 site, const Lanes& lanes, Value* out, Update&
   if (warp->worker->launch.count) count_atomic(warp, site, lanes, false);
   for (int i = 0; i < lanes.count; ++i) {
     u32 lane = lanes.lane[i], at = static_cast<u32>(lanes.address[i]);
-    if (!all_written<sizeof(Value)>(&shared.written[at]))
-      fail(warp, lane, site_line(warp, site), "uninitialised",
-           sized('a', sizeof(Value)) + " at shared address " + hexadecimal(at) + ", where nothing was written before", at,
-           "shared");
+    for (u32 granule = at >> shared.granule_shift; granule <= (at + sizeof(Value) - 1) >> shared.granule_shift; ++granule)
+      if (!shared.written(shared.writers[granule])) unwritten(warp, site, lane, at, sizeof(Value));
     shared_write<sizeof(Value)>(warp, site, lane, at, nullptr, true);
     Value old =
         update(reinterpret_cast<Value*>(&shared.bytes[at]), false, [&](Value value) { return next(value, static_cast<int>(lane)); });

@@ -193,6 +193,13 @@ inline void note_order(SharedMemory& shared, Mark mark, u32 thread) {
   if (mark_thread(mark) != thread || (mark & (MARK_SEVERAL_IN_WARP | MARK_SEVERAL_WARPS))) shared.ordered(mark_epoch(mark));
 }
 
+[[noreturn]] inline void unwritten(Warp* warp, u32 site, u32 lane, u64 at, u32 bytes) {
+  fail(warp, lane, site_line(warp, site), "uninitialised",
+       sized(warp->worker->launch.module->sites[site].direction, bytes) + " at shared address " + hexadecimal(at) +
+           ", where no thread of the block has written yet: is a barrier missing?",
+       at, "shared");
+}
+
 template <u32 Bytes>
 void shared_read(Warp* warp, u32 site, const Lanes& lanes) {
   SharedMemory& shared = warp->block->shared;
@@ -201,25 +208,15 @@ void shared_read(Warp* warp, u32 site, const Lanes& lanes) {
   for (int i = 0; i < lanes.count; ++i) {
     u32 at = static_cast<u32>(lanes.address[i]);
     u32 thread = warp->thread(lanes.lane[i]);
-    if (!all_written<Bytes>(&shared.written[at]))
-      fail(warp, lanes.lane[i], site_line(warp, site), "uninitialised",
-           sized('l', Bytes) + " at shared address " + hexadecimal(at) + ", where no thread of the block has written yet: is a barrier missing?", at, "shared");
     Mark mine = own_mark(warp, lanes.lane[i], relaxed, false);
     u32 last = (at + Bytes - 1) >> shared.granule_shift;
     for (u32 granule = at >> shared.granule_shift; granule <= last; ++granule) {
       Mark writer = shared.writers[granule];
+      if (!shared.written(writer)) unwritten(warp, site, lanes.lane[i], at, Bytes);
       if (unordered(warp, writer, shared.epoch, thread) && !(relaxed && writer & MARK_RELAXED))
         race(warp, site, lanes.lane[i], at, "reads", mark_thread(writer));
       if (count) note_order(shared, writer, thread);
-      Mark& reader = shared.readers[granule];
-      if (mark_epoch(reader) != shared.epoch || reader == mine)
-        reader = mine;
-      else if (mark_thread(reader) / LANES != warp->warpid)
-        reader = mine | MARK_SEVERAL_WARPS;
-      else if (mark_thread(reader) != thread && mark_sync(reader) == warp->synced)
-        reader = mine | MARK_SEVERAL_IN_WARP | (reader & MARK_SEVERAL_WARPS);
-      else
-        reader = mine | (reader & MARK_SEVERAL_WARPS);
+      shared.readers[granule] = with_reader(shared.readers[granule], mine);
     }
   }
 }
@@ -248,7 +245,6 @@ void shared_write(Warp* warp, u32 site, u32 lane, u32 at, const u8* data, bool a
     }
     shared.writers[granule] = mine;
   }
-  std::memset(&shared.written[at], 1, Bytes);
 }
 
 // Generic addresses: split by window ---------------------------------------------------------------------------

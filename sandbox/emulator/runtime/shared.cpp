@@ -8,7 +8,6 @@ void SharedMemory::prepare(u32 total, bool by_byte) {
   size = total;
   granule_shift = by_byte ? 0 : 2;
   bytes.resize(total);
-  written.resize(total);
   size_t granules = (total >> granule_shift) + 1;
   readers.assign(granules, 0);
   writers.assign(granules, 0);
@@ -21,7 +20,6 @@ void SharedMemory::start_block() {
   first_epoch = epoch;
   useful = 0;
   std::fill(bytes.begin(), bytes.end(), 0xA5);
-  std::fill(written.begin(), written.end(), 0);
 }
 
 }  // namespace kw

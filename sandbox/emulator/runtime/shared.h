@@ -21,7 +21,6 @@ constexpr int MARK_EPOCH_SHIFT = 32;
 
 struct SharedMemory {
   std::vector<u8> bytes;
-  std::vector<u8> written;  // one a byte
   std::vector<Mark> readers, writers;  // one a granule
   u32 size = 0;
   u32 granule_shift = 2;
@@ -30,6 +29,9 @@ struct SharedMemory {
   // Where usefulness of barriers is wanted: the barriers, by epoch they ended, that ordered something.
   u32 last_useful = 0;
   u32 useful = 0;
+
+  // Every access covers whole granules, so a granule was written in this block or it was not.
+  bool written(Mark writer) const { return static_cast<u32>(writer >> MARK_EPOCH_SHIFT) >= first_epoch; }
 
   void prepare(u32 total, bool by_byte);
   void start_block();
@@ -41,6 +43,18 @@ struct SharedMemory {
     }
   }
 };
+
+// The readers' mark of a granule after one more read: who reads, and whether others have since the last barrier.
+inline Mark with_reader(Mark old, Mark mine) {
+  u64 changed = old ^ mine;
+  bool same_epoch = changed >> MARK_EPOCH_SHIFT == 0;
+  bool same_warp = (changed & (MARK_THREAD & ~Mark{31})) == 0;
+  bool same_sync = (changed >> MARK_SYNC_SHIFT & MARK_SYNC_LIMIT) == 0;
+  bool shared_in_warp = (old & MARK_SEVERAL_IN_WARP) != 0 || (changed & 31) != 0;
+  Mark warps = same_epoch && ((old & MARK_SEVERAL_WARPS) != 0 || !same_warp) ? MARK_SEVERAL_WARPS : 0;
+  Mark lanes = same_epoch && same_warp && same_sync && shared_in_warp ? MARK_SEVERAL_IN_WARP : 0;
+  return mine | warps | lanes;
+}
 
 inline u32 mark_epoch(Mark mark) { return static_cast<u32>(mark >> MARK_EPOCH_SHIFT); }
 inline u32 mark_sync(Mark mark) { return static_cast<u32>(mark >> MARK_SYNC_SHIFT) & MARK_SYNC_LIMIT; }
