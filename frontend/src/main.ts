@@ -11,7 +11,7 @@ import { online } from "./panes/statusbar";
 import { readBootstrap } from "./protocol/bootstrap";
 import { keepDrafts } from "./state/documents";
 import { keepLayout, systemTheme, theme, type Theme } from "./state/layout";
-import { followAddress, loadLists, start, watchRuns } from "./state/workbench";
+import { followAddress, loadLists, pageTitle, start, watchRuns } from "./state/workbench";
 
 function followSystemTheme(): void {
   const light = matchMedia("(prefers-color-scheme: light)");
@@ -31,6 +31,9 @@ function applyTheme(name: Theme): void {
 
 followSystemTheme();
 effect(() => applyTheme(theme.value));
+effect(() => {
+  document.title = pageTitle.value;
+});
 keepLayout();
 const flush = keepDrafts();
 window.addEventListener("pagehide", flush);

@@ -224,7 +224,9 @@ def test_themes_and_accessibility(softmax: Page, theme: str) -> None:
     found = softmax.evaluate(
         """async () => (await axe.run({exclude: [['.monaco-editor']]}, {
             runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'],
-        })).violations.map(v => ({id: v.id, nodes: v.nodes.map(n => n.html.slice(0, 200) + ' ' + n.failureSummary)}))"""
+        })).violations.map(v => ({
+            id: v.id, nodes: v.nodes.map(n => n.html.slice(0, 200) + ' ' + n.failureSummary),
+        }))"""
     )
     assert not found, json.dumps(found, indent=1)
 

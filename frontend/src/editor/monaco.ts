@@ -114,7 +114,7 @@ export class CodeView {
       const model = this.editor.getModel();
       if (!model) return;
       if (model.getLanguageId() !== languageId) monaco.editor.setModelLanguage(model, languageId);
-      replaceChanged(model, text);
+      replaceChanged(model, text, !this.editor.getRawOptions().readOnly);
       if (readOnly !== undefined) this.editor.updateOptions({ readOnly, domReadOnly: readOnly });
     } finally {
       this.quiet = false;
@@ -299,7 +299,7 @@ const SEVERITY = {
 };
 
 /** Replaces only the lines between the common start and the common end, so that nothing else moves or flickers. */
-function replaceChanged(model: monaco.editor.ITextModel, text: string): void {
+function replaceChanged(model: monaco.editor.ITextModel, text: string, undoable = false): void {
   const old = model.getValue();
   if (old === text) return;
   const before = old.split("\n");
@@ -315,12 +315,12 @@ function replaceChanged(model: monaco.editor.ITextModel, text: string): void {
     tail += 1;
   }
   const lastLine = before.length - tail;
-  model.applyEdits([
-    {
-      range: new monaco.Range(top + 1, 1, lastLine, model.getLineMaxColumn(lastLine)),
-      text: after.slice(top, after.length - tail).join("\n"),
-    },
-  ]);
+  const edit = {
+    range: new monaco.Range(top + 1, 1, lastLine, model.getLineMaxColumn(lastLine)),
+    text: after.slice(top, after.length - tail).join("\n"),
+  };
+  if (undoable) model.pushEditOperations([], [edit], () => null);
+  else model.applyEdits([edit]);
 }
 
 function escapeMarkdown(text: string): string {

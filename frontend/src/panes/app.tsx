@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { commandFor, isEnabled, overlay } from "../state/commands";
 import { layout, LIMITS, setLayout } from "../state/layout";
+import { dismiss, notices } from "../state/notices";
 import { ActivityBar } from "./activity";
 import { CandidatePane } from "./candidate";
 import { EvidencePane } from "./evidence/evidence";
@@ -127,6 +128,18 @@ function Editors(): JSX.Element {
   );
 }
 
+/** Escape: menus and notices go. */
+function dismissAll(): void {
+  closeMenus();
+  for (const notice of notices.value) dismiss(notice.id);
+}
+
+function closeMenus(except: EventTarget | null = null): void {
+  for (const menu of document.querySelectorAll<HTMLDetailsElement>("details.menu[open]")) {
+    if (!(except instanceof Node && menu.contains(except))) menu.open = false;
+  }
+}
+
 /** In the capture phase, so that the page's keys work inside the editors too. */
 function useKeys(): void {
   useEffect(() => {
@@ -134,6 +147,7 @@ function useKeys(): void {
       if (event.defaultPrevented || event.isComposing) return;
       const target = event.target instanceof HTMLElement ? event.target : null;
       const typing = target !== null && (target.isContentEditable || target.closest("input, textarea, select, .monaco-editor") !== null);
+      if (event.key === "Escape" && overlay.value === null && !target?.closest(".monaco-editor")) dismissAll();
       const it = commandFor(event, typing);
       if (!it) return;
       if (overlay.value !== null && it.id !== overlay.value) return;
@@ -141,7 +155,12 @@ function useKeys(): void {
       event.stopPropagation();
       if (isEnabled(it)) it.run();
     };
+    const onPointer = (event: PointerEvent) => closeMenus(event.target);
     window.addEventListener("keydown", onKey, { capture: true });
-    return () => window.removeEventListener("keydown", onKey, { capture: true });
+    window.addEventListener("pointerdown", onPointer);
+    return () => {
+      window.removeEventListener("keydown", onKey, { capture: true });
+      window.removeEventListener("pointerdown", onPointer);
+    };
   }, []);
 }

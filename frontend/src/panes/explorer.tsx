@@ -104,10 +104,7 @@ function ExampleRow({ item }: { item: ExampleItem }): JSX.Element {
         class="row"
         title={item.description}
         aria-current={current ? "true" : undefined}
-        onClick={() => {
-          if (bench.player.value) bench.clearBench();
-          openExample(item);
-        }}
+        onClick={() => openExample(item)}
       >
         <span class={`file-kind ${item.language ?? "c"}`} aria-hidden="true">
           {item.language === "pytorch" ? "py" : "c"}

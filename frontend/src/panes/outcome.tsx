@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import type { Problem, RunEnded } from "../generated/events";
 import { inputsOpen } from "../state/commands";
-import { active, update, type SourceDocument } from "../state/documents";
+import { active, isStale, update, type SourceDocument } from "../state/documents";
 import { plural } from "../state/format";
 import { endingSign, type Sign } from "../state/verdicts";
 import * as bench from "../state/workbench";
@@ -13,7 +13,15 @@ export function OutcomeStrip(): JSX.Element | null {
   const { ended, turns } = bench.run.value;
   if (!ended || !turns.length) return null;
   const sign = endingSign(ended.reason, ended.verdict);
-  if (sign.tone === "good") return null;
+  if (sign.tone === "good") {
+    if (!active.value || !isStale(active.value) || active.value.runId !== bench.runId.value) return null;
+    return (
+      <div class="strip">
+        <Icon name="history" />
+        <span class="grow">The source has changed since this run.</span>
+      </div>
+    );
+  }
   return (
     <div class={`strip tone-${sign.tone}`} role="status">
       <SignView sign={sign} />

@@ -95,7 +95,6 @@ export async function openFiles(files: readonly File[]): Promise<void> {
       docs.update(current.id, { startFrom: { filename, source: text } });
       say(`${filename} will be turn 1 of the next run of ${current.filename}.`);
     } else {
-      if (bench.player.value) bench.clearBench();
       docs.openFile(filename, text);
     }
   }
@@ -118,13 +117,16 @@ function Tabs(): JSX.Element {
               class="tab-name"
               aria-current={it.id === current?.id ? "true" : undefined}
               title={docs.isDraft(it) ? `${it.filename}, changed; kept in this browser` : it.filename}
-              onClick={() => (docs.activeId.value = it.id)}
+              onClick={() => {
+                docs.activeId.value = it.id;
+                bench.followDocument();
+              }}
             >
               <span class="ellipsis">{it.filename}</span>
               {it.recorded ? <span class="badge recorded">recorded</span> : null}
               {docs.isDraft(it) ? <span class="dot" aria-label="changed" /> : null}
             </button>
-            <IconButton title={`Close ${it.filename}`} icon="close" onClick={() => docs.close(it.id)} />
+            <IconButton title={`Close ${it.filename}`} icon="close" onClick={() => bench.closeDocument(it.id)} />
           </div>
         ))}
       </div>

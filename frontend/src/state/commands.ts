@@ -98,6 +98,21 @@ export const commands: readonly Command[] = [
   { id: "new", title: "New source", group: "Source", keys: "Alt+N", run: () => docs.openScratch() },
   { id: "open", title: "Open a file…", group: "Source", keys: "Mod+O", run: () => chooseFile.value?.() },
   {
+    id: "revert",
+    title: "Back to the text as it was opened",
+    group: "Source",
+    enabled: () => docs.active.value !== null && docs.isDraft(docs.active.value),
+    run: () => docs.active.value && docs.revert(docs.active.value.id),
+  },
+  {
+    id: "close",
+    title: "Close the source",
+    group: "Source",
+    keys: "Alt+W",
+    enabled: () => docs.active.value !== null,
+    run: () => docs.active.value && bench.closeDocument(docs.active.value.id),
+  },
+  {
     id: "inputs",
     title: "Inputs: sizes, extents, tolerance",
     group: "Source",

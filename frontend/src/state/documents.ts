@@ -162,12 +162,29 @@ export function openRecorded(filename: string, text: string): SourceDocument {
   return document;
 }
 
-export function close(id: string): void {
+/** Takes the tab away and gives back what puts it back, draft and all. */
+export function close(id: string): (() => void) | null {
   const index = documents.value.findIndex((it) => it.id === id);
-  if (index < 0) return;
+  const closed = documents.value[index];
+  if (!closed) return null;
   const rest = documents.value.filter((it) => it.id !== id);
   documents.value = rest;
   if (activeId.value === id) activeId.value = rest[Math.min(index, rest.length - 1)]?.id ?? null;
+  return () => {
+    documents.value = documents.value.toSpliced(index, 0, closed);
+    activeId.value = id;
+  };
+}
+
+/** The recording's source goes when something else is opened. */
+export function dropRecorded(): void {
+  if (documents.value.some((it) => it.recorded)) documents.value = documents.value.filter((it) => !it.recorded);
+}
+
+/** Back to the text as it was opened. */
+export function revert(id: string): void {
+  const document = documents.peek().find((it) => it.id === id);
+  if (document) setText(id, document.original);
 }
 
 export function update(id: string, change: Partial<SourceDocument>): void {

@@ -1,5 +1,5 @@
 /** The run on the bench: where its events come from, which turn is shown, and what can be done with it. */
-import { batch, computed, signal } from "@preact/signals";
+import { batch, computed, effect, signal, untracked } from "@preact/signals";
 import { ENDED_STATES, type ExampleItem, type RunDetail, type RunSummary } from "../generated/events";
 import * as api from "../protocol/api";
 import type { Bootstrap } from "../protocol/bootstrap";
@@ -12,7 +12,7 @@ import { announce, say, sayError } from "./notices";
 import { Player } from "./player";
 import { EMPTY_RUN, fold, type RunView, type Timestamped } from "./run";
 import { load, save } from "./storage";
-import { verdictSign } from "./verdicts";
+import { endingSign, RUNNING, verdictSign } from "./verdicts";
 
 export interface Settings {
   policy: string;
@@ -82,6 +82,31 @@ export function start(boot: Bootstrap): void {
     };
   });
   if (boot.runId) void openRun(boot.runId, false);
+  let first = true;
+  effect(() => {
+    const id = docs.activeId.value;
+    if (first || id === null) first = false;
+    else untracked(followDocument);
+  });
+}
+
+/** The bench follows the tab: its last run, or nothing. What runs goes on at the server. */
+export function followDocument(): void {
+  const document = docs.active.value;
+  if (!document || document.recorded) return;
+  docs.dropRecorded();
+  if (player.value === null && document.runId === runId.value) return;
+  if (document.runId) void openRun(document.runId);
+  else clearBench();
+}
+
+export function closeDocument(id: string): void {
+  const document = docs.documents.value.find((it) => it.id === id);
+  if (document?.recorded) clearBench();
+  const reopen = docs.close(id);
+  if (!document || !reopen || document.recorded) return;
+  if (docs.active.value === null) clearBench();
+  say(`${document.filename} closed.`, "info", { title: "Undo", run: reopen });
 }
 
 export function setSettings(change: Partial<Settings>): void {
@@ -183,6 +208,8 @@ export async function openRun(id: string, push = true): Promise<void> {
   } catch (error) {
     if (runId.value !== id) return;
     clearBench();
+    const owner = docs.documents.value.find((it) => it.runId === id);
+    if (owner && error instanceof api.ApiError && error.status === 404) docs.update(owner.id, { runId: null, runText: null });
     sayError(error, () => void openRun(id, push));
   } finally {
     loadingRun.value = false;
@@ -346,6 +373,15 @@ export function show(where: "source" | "candidate", line: number, column = 1): v
 export function reconnect(): void {
   socket?.wake();
 }
+
+/** A tab in the background says how its run stands. */
+export const pageTitle = computed(() => {
+  const name = run.value.started?.task.name ?? docs.active.value?.filename;
+  const newest = turns.value.at(-1);
+  if (!name || (!running.value && !run.value.ended)) return name ? `${name} – Kernelwright` : "Kernelwright";
+  const sign = run.value.ended ? endingSign(run.value.ended.reason, run.value.ended.verdict) : RUNNING;
+  return `${sign.shape} ${name}${newest ? `, turn ${newest.number}` : ""} – Kernelwright`;
+});
 
 /* The lists at the left. */
 
