@@ -10,8 +10,8 @@ from sandbox.errors import Cancelled
 
 
 class Cancellation:
-    """Set once, by anyone. `probe` lets a caller plug in an outside flag (a database row); it is asked at most
-    every `interval` seconds, by whoever waits on a jailed process."""
+    """Set once, by anyone. `probe` lets a caller plug in an outside flag (a database row); it is asked at
+    most every `interval` seconds, by whoever waits on a jailed process."""
 
     def __init__(self, probe: Callable[[], bool] | None = None, interval: float = 0.25) -> None:
         self._event = threading.Event()
