@@ -12,6 +12,10 @@ NATIVE_FACTOR = 2.0
 FLOOR_FACTOR = 4.0
 #: Rows shorter than this have no error of their own: one small element would decide it.
 SHORTEST_ROW = 8
+#: A difference of this many units of rounding (times the root of the reduction length) is a jump ...
+_JUMP = 16.0
+#: ... in at most one of so many elements.
+_FEWEST_OF = 32
 
 _EPSILON = {"float16": 2.0**-10, "float32": 2.0**-23, "float64": 2.0**-52}
 #: Bits of significand (with the hidden one) of the next lower precision: tf32 and fp16 for float, float for
@@ -39,7 +43,7 @@ class Yardstick:
 
     truth: Array  # float64
     native: Array  # the reference's own precision
-    comparable: Array  # bool: truth and native are both finite
+    comparable: Array  # bool: truth and native are both finite, and no jump lies between them
     scale: float
     norm: float
     row_norms: Array | None  # one for each row
@@ -103,6 +107,8 @@ def yardstick(
         with np.errstate(over="ignore"):
             moved = response.astype(np.float64).ravel() / epsilon
         size = np.where(comparable & np.isfinite(moved), np.maximum(size, moved), size)
+        comparable = comparable & ~_jumps(truth, native, size * epsilon, reduction_length)
+        size = np.where(comparable, size, 0.0)
     has_rows = row >= SHORTEST_ROW and truth.size > row and truth.size % row == 0
     row_norms = None
     with np.errstate(over="ignore"):
@@ -128,6 +134,18 @@ def yardstick(
         floor = min(FLOOR_FACTOR * epsilon * float(np.sqrt(max(reduction_length, 1))), cap)
         allowed = Errors(*(max(NATIVE_FACTOR * error, floor) for error in (own.max, own.l2, own.row)))
     return Yardstick(**{**vars(base), "allowed": allowed})
+
+
+def _jumps(truth: Array, native: Array, unit: Array, reduction_length: int) -> Array:
+    """Where native and truth are on two sides of a jump (a rounded value, a bin), not a rounding apart.
+
+    `unit` is what one unit of rounding does to each element. Being near either side is right there. Where
+    more than a few elements look like it, the computation is ill-conditioned instead, and none is one.
+    """
+    with np.errstate(all="ignore"):
+        apart = np.abs(native.astype(np.float64) - truth)
+        found = apart > _JUMP * np.sqrt(max(reduction_length, 1)) * unit
+    return np.asarray(found if found.sum() * _FEWEST_OF <= found.size else np.zeros_like(found))
 
 
 def _norms(rows: Array) -> Array:

@@ -207,7 +207,7 @@ def test_writing_to_an_input_fails() -> None:
     ],
 )
 def test_degenerate_tasks_are_refused(source: str) -> None:
-    assert outcome(judged(prepared(source), native)) == "degenerate_task"
+    assert outcome(judged(prepared(f"#include <math.h>\n{source}"), native)) == "degenerate_task"
 
 
 @pytest.mark.parametrize(
@@ -255,3 +255,27 @@ def test_a_jump_in_the_reference_does_not_widen_the_tolerance() -> None:
     for truth in expected:
         response = truth.response["y"]
         assert (response == 0).all()
+
+
+def test_either_side_of_a_jump_is_right_and_nothing_between() -> None:
+    """Float and double round a few elements to different integers; a candidate may side with either."""
+    source = (
+        "void f(int n, const float *x, float *y) { for (int i = 0; i < n; i++) y[i] = floorf(x[i] * 1e3f); }"
+    )
+    case = prepared(f"#include <math.h>\n{source}")
+    first = case[2][0]
+    apart = np.abs(first.native["y"] - first.truth["y"]) > 0.5
+    assert 0 < apart.sum() < 100
+    middle: Candidate = lambda draw, truth: {"y": (truth.native["y"] + truth.truth["y"]) / 2}  # noqa: E731
+    assert outcome(judged(case, native)) == "passed"
+    assert outcome(judged(case, lambda draw, truth: truth.truth)) == "passed"
+    assert outcome(judged(case, middle)) == "wrong_result"
+
+
+def test_chaos_is_degenerate() -> None:
+    """Sixty logistic steps leave no digit: float and double disagree, and no output could be wrong."""
+    body = "float v = 0.5f + 0.3f * sinf(x[i]); for (int k = 0; k < 60; k++) v = 3.9f * v * (1 - v);"
+    source = (
+        f"void f(int n, const float *x, float *y) {{ for (int i = 0; i < n; i++) {{ {body} y[i] = v; }} }}"
+    )
+    assert outcome(judged(prepared(f"#include <math.h>\n{source}"), native)) == "degenerate_task"

@@ -73,7 +73,7 @@ def expected(
             truth = {name: wider[place].arrays[name] for name in native_arrays}
             near, far = wider[len(draws) + place], wider[2 * len(draws) + place]
             if near.status == far.status == "ok":
-                response = _responses(truth, near.arrays, far.arrays, precision)
+                response = _responses(truth, near.arrays, far.arrays, native_arrays, precision)
                 alternatives = _alternatives(truth, near.arrays, far.arrays)
         results.append(
             Expected(
@@ -109,8 +109,13 @@ def _moved(call: Call, formals: Sequence[Formal], precision: str, further: float
 
 
 def _responses(
-    truth: Mapping[str, Array], near: Mapping[str, Array], far: Mapping[str, Array], precision: str
+    truth: Mapping[str, Array],
+    near: Mapping[str, Array],
+    far: Mapping[str, Array],
+    native: Mapping[str, Array],
+    precision: str,
 ) -> dict[str, Array]:
+    """For one unit of rounding of each output's own type."""
     found = {}
     for name, at in truth.items():
         if not _is_float(at):
@@ -118,7 +123,8 @@ def _responses(
         with np.errstate(all="ignore"):
             small, large = np.abs(near[name] - at), np.abs(far[name] - at)
             smooth = np.isfinite(large) & (large < 2 * _FURTHER * small) & (large > _FURTHER / 2 * small)
-            found[name] = np.where(smooth, small / _STEP[precision], 0.0)
+            unit = _EPSILON[native[name].dtype.name] / (_EPSILON[precision] * _STEP[precision])
+            found[name] = np.where(smooth, small * unit, 0.0)
     return found
 
 
