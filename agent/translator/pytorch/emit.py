@@ -75,6 +75,11 @@ class Body:
         self._names.add(name)
         return name
 
+    def array(self, value: Value) -> str:
+        """What this kernel calls the array that holds the value: its own name, where that hides nothing."""
+        name = self._plan.buffers[id(value)]
+        return f"{name}_array" if name in _TAKEN else name
+
     def know(self, value: Value, at: Sequence[Ix], text: str) -> None:
         """From here on, in this scope, the element is this C expression."""
         self._scopes[-1][(id(value), tuple(at), self._guard)] = text
@@ -112,7 +117,7 @@ class Body:
         return id(value) in self._plan.buffers and id(value) not in self._mine
 
     def load(self, value: Value, at: Sequence[Ix]) -> str:
-        buffer = self._plan.buffers[id(value)]
+        buffer = self.array(value)
         self.reads.setdefault(buffer, value)
         address = flatten(at, value.shape)
         for (known, base), local in self.vectors.items():
@@ -130,11 +135,7 @@ class Body:
                 self._scopes[-1][(id(operand), tuple(at), self._guard)] = text
             texts.append(text)
         self.helpers.update(value.helpers)
-        template = value.template
-        for helper in value.helpers:
-            if helper in self._plan.buffers.values():
-                template = template.replace(f"{helper}(", f"::{helper}(")  # an array of that name hides it
-        text = template.format(*texts)
+        text = value.template.format(*texts)
         if not value.inputs or value.template == "{0}":
             return text
         return self.temporary(value, text)
@@ -194,7 +195,7 @@ class Body:
 
     def store(self, value: Value, at: Sequence[Ix]) -> None:
         text = self.element(value, at)
-        buffer = self._plan.buffers[id(value)]
+        buffer = self.array(value)
         self.line(f"{buffer}[{render(flatten(at, value.shape))}] = {text};")
 
 

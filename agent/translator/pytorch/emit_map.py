@@ -33,7 +33,7 @@ def emit_map(body: Body, plan: Plan, schedule: Schedule) -> str:
 def _four(body: Body, plan: Plan, kernel: Kernel) -> None:
     at = variable("i", kernel.rows // 4) * 4 + variable("j", 4)
     for value, address in vector_loads(plan, kernel):
-        buffer, type_ = plan.buffers[id(value)], C_TYPES[value.dtype]
+        buffer, type_ = body.array(value), C_TYPES[value.dtype]
         body.reads.setdefault(buffer, value)
         local = body.name(f"{buffer}_4")
         body.line(f"alignas(16) {type_} {local}[4];")
@@ -45,7 +45,7 @@ def _four(body: Body, plan: Plan, kernel: Kernel) -> None:
         body.vectors[(buffer, address)] = local
     results = []
     for value in kernel.per_row:
-        results.append(body.name(f"{plan.buffers[id(value)]}_4"))
+        results.append(body.name(f"{body.array(value)}_4"))
         body.line(f"alignas(16) {C_TYPES[value.dtype]} {results[-1]}[4];")
     body.line("#pragma unroll")
     with body.block("for (int j = 0; j < 4; ++j)"):
@@ -55,7 +55,7 @@ def _four(body: Body, plan: Plan, kernel: Kernel) -> None:
     for value, local in zip(kernel.per_row, results, strict=True):
         vector = _VECTOR[value.dtype]
         body.line(
-            f"*reinterpret_cast<{vector} *>({plan.buffers[id(value)]} + i * 4) = "
+            f"*reinterpret_cast<{vector} *>({body.array(value)} + i * 4) = "
             f"*reinterpret_cast<{vector} *>({local});"
         )
 

@@ -21,11 +21,12 @@ def write_source(spec: TaskSpec, plan: Plan, schedule: Schedule, lines: dict[str
         configuration = _emit(body, plan, schedule)
         helpers |= body.helpers
         arrays = [(b, v, "const ") for b, v in body.reads.items()]
-        arrays += [(plan.buffers[id(v)], v, "") for v in kernel.outputs]
+        arrays += [(body.array(v), v, "") for v in kernel.outputs]
+        passed = ", ".join(plan.buffers[id(v)] for _, v, _ in arrays)
         parameters = ", ".join(f"{const}{C_TYPES[v.dtype]} *__restrict__ {b}" for b, v, const in arrays)
         head = f"__global__ void {kernel.name}({parameters}) {{"
         kernels.append("\n".join([_comment(kernel, plan, schedule, lines), head, *body.lines, "}\n"]))
-        launches.append(f"    {kernel.name}<<<{configuration}>>>({', '.join(b for b, _, _ in arrays)});")
+        launches.append(f"    {kernel.name}<<<{configuration}>>>({passed});")
     return "\n".join(
         [
             f"// {spec.name}, translated by Kernelwright from PyTorch for the sizes it was given.",
