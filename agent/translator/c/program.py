@@ -6,10 +6,11 @@ import dataclasses
 import re
 
 from agent.translator.c.emit import Printer
-from agent.translator.c.kernels import Context, KernelCode, map_kernel, serial_kernel
+from agent.translator.c.kernels import Context, KernelCode
+from agent.translator.c.passes.catalogue import emit_kernel
 from agent.translator.c.planner import own_names
-from agent.translator.c.reduce import HELPERS, reduce_kernel
-from agent.translator.c.schedules import Choice, Schedule
+from agent.translator.c.reduce import HELPERS
+from agent.translator.c.schedules import Schedule
 from agent.translator.c.stages import (
     HostAssign,
     HostBreak,
@@ -30,16 +31,6 @@ from agent.translator.c.syntax import For, Num, Var, all_expressions, constant
 def emit_program(context: Context, schedule: Schedule, prototype: str) -> str:
     """The CUDA source. Equal schedules give equal sources."""
     return _Program(context, schedule, prototype).text()
-
-
-def emit_kernel(context: Context, stage: Kernel, choice: Choice) -> KernelCode:
-    match stage:
-        case MapStage():
-            return map_kernel(context, stage, choice)
-        case ReduceStage():
-            return reduce_kernel(context, stage, choice)
-        case SerialStage():
-            return serial_kernel(context, stage)
 
 
 def short_names(context: Context, stage: Kernel, code: KernelCode) -> KernelCode:

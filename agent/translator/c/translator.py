@@ -8,6 +8,8 @@ from typing import Any
 from agent.protocols import Draft, Move
 from agent.translator.c.frontend import read_function
 from agent.translator.c.kernels import Context
+from agent.translator.c.passes.catalogue import offers
+from agent.translator.c.passes.measured import Offer, measured_kernels
 from agent.translator.c.planner import plan
 from agent.translator.c.program import emit_program
 from agent.translator.c.schedules import Choice, Schedule
@@ -48,7 +50,22 @@ class CTranslator:
         return Draft(emit_program(self.context, schedule, self.spec.prototype), schedule)
 
     def moves(self, draft: Draft, evaluation: Evaluation) -> Iterator[Move]:
-        return iter(())
+        """Best first. What a move promises is a guess; what it argues with was measured."""
+        if not isinstance(draft.schedule, Schedule):
+            return
+        measured = measured_kernels(evaluation)
+        found: list[tuple[float, int, Offer]] = []
+        for position, stage in enumerate(kernels(self.context.plan.stages)):
+            numbers = measured.get(stage.name)
+            if numbers is not None:
+                choice = draft.schedule.choices[position]
+                found += [
+                    (o.gain * numbers.share, position, o)
+                    for o in offers(self.context, stage, choice, numbers)
+                ]
+        for _, position, offer in sorted(found, key=lambda f: -f[0]):
+            schedule = draft.schedule.change(position, offer.choice)
+            yield Move(self.draft(schedule), offer.title, offer.reason)
 
 
 def read(tree: Any, name: str, result: str | None) -> Context:

@@ -1,0 +1,32 @@
+"""All passes: what they offer for a kernel, and how their choices are written out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agent.translator.c.kernels import Context, KernelCode, map_kernel, serial_kernel
+from agent.translator.c.passes import order, rows
+from agent.translator.c.passes.measured import Measured, Offer
+from agent.translator.c.reduce import reduce_kernel
+from agent.translator.c.schedules import Choice
+from agent.translator.c.stages import Kernel, MapStage, ReduceStage, SerialStage
+
+
+def emit_kernel(context: Context, stage: Kernel, choice: Choice) -> KernelCode:
+    """The kernel as its choice says."""
+    match stage:
+        case MapStage():
+            if choice.rows:
+                return rows.rows_kernel(context, stage, choice)
+            return map_kernel(context, stage, choice)
+        case ReduceStage():
+            return reduce_kernel(context, stage, choice)
+        case SerialStage():
+            return serial_kernel(context, stage)
+
+
+def offers(context: Context, stage: Kernel, choice: Choice, measured: Measured) -> Iterator[Offer]:
+    """Every improvement that is legal, not yet made and argued for by a measured number."""
+    if isinstance(stage, MapStage):
+        yield from order.offers(context, stage, choice, measured)
+        yield from rows.offers(context, stage, choice, measured)
