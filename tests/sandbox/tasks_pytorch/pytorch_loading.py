@@ -17,9 +17,9 @@ from sandbox.errors import TaskProblem
 from sandbox.tasks.pytorch.messages import LoadRequest, Reply
 from sandbox.tasks.pytorch.module import UserFile
 from sandbox.tasks.pytorch.worker import _load
-request = LoadRequest.model_validate_json(sys.argv[2])
 outbox = pathlib.Path("/run/out")
 for path in sorted(pathlib.Path("/run/in").glob("*.py")):
+    request = LoadRequest.model_validate_json(path.with_suffix(".json").read_text())
     try:
         reply = Reply(loaded=_load(UserFile.parse(path.read_text()), request, outbox))
     except TaskProblem as problem:
@@ -28,17 +28,18 @@ for path in sorted(pathlib.Path("/run/in").glob("*.py")):
 """
 
 
-def load_all(sources: dict[str, str], request: LoadRequest) -> dict[str, Reply]:
-    """What the worker says to each source, by name."""
+def load_all(files: dict[str, tuple[str, LoadRequest]]) -> dict[str, Reply]:
+    """What the worker says to each source with its request, by name."""
     interpreter, *_, path, _ = jail.python_argv("unused")
     with scratch("test") as folder:
         inbox, outbox = folder / "in", folder / "out"
         inbox.mkdir()
         outbox.mkdir()
-        for name, source in sources.items():
+        for name, (source, request) in files.items():
             (inbox / f"{name}.py").write_text(source)
+            (inbox / f"{name}.json").write_text(request.model_dump_json())
         finished = jail.run(
-            [interpreter, "-I", "-S", "-B", "-c", _SCRIPT, path, request.model_dump_json()],
+            [interpreter, "-I", "-S", "-B", "-c", _SCRIPT, path],
             binds=[
                 jail.Bind(inbox, Path("/run/in")),
                 jail.Bind(outbox, Path("/run/out"), writable=True),
@@ -48,5 +49,5 @@ def load_all(sources: dict[str, str], request: LoadRequest) -> dict[str, Reply]:
             python=True,
         )
         assert finished.ok, finished.stderr.decode()
-        answers = {name: jail.read_result(outbox / f"{name}.json", 1 << 24) for name in sources}
+        answers = {name: jail.read_result(outbox / f"{name}.json", 1 << 24) for name in files}
         return {name: Reply.model_validate_json(answer) for name, answer in answers.items()}

@@ -55,7 +55,8 @@ BAD = {
 
 @pytest.fixture(scope="module")
 def replies(jail: None) -> dict[str, Reply]:
-    return load_all(BAD, LoadRequest(sizes={}, max_elements=1 << 20, max_flop=1 << 24))
+    request = LoadRequest(sizes={}, max_elements=1 << 20, max_flop=1 << 24)
+    return load_all({name: (source, request) for name, source in BAD.items()})
 
 
 def problem(replies: dict[str, Reply], name: str) -> Problem:
@@ -100,7 +101,7 @@ def test_messages_help(replies: dict[str, Reply]) -> None:
 
 
 def test_endless_file_is_stopped(jail: None) -> None:
-    limits = replace(TORCH, wall_seconds=6)
+    limits = replace(TORCH, wall_seconds=2)
     with pytest.raises(TaskProblem) as caught:
         load(f"{HEAD}while True:\n    pass\n", Inputs(), Cancellation(), limits=limits)
     assert caught.value.problem.kind == "endless"

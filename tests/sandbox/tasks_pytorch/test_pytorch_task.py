@@ -10,7 +10,6 @@ import pytest
 from pytorch_loading import load_all
 
 from sandbox.cancellation import Cancellation
-from sandbox.errors import TaskProblem
 from sandbox.tasks.base import Array, Draw, Inputs
 from sandbox.tasks.pytorch.graph import Graph, reduction_length
 from sandbox.tasks.pytorch.messages import Loaded, LoadRequest, Reply
@@ -51,10 +50,22 @@ def task(jail: None) -> PyTorchTask:
 
 
 @pytest.fixture(scope="module")
-def mixed(jail: None) -> Loaded:
-    replies: dict[str, Reply] = load_all(
-        {"mixed": MIXED}, LoadRequest(sizes={"rows": 48}, max_elements=1 << 17, max_flop=1 << 20)
+def replies(jail: None) -> dict[str, Reply]:
+    def request(**sizes: int) -> LoadRequest:
+        return LoadRequest(sizes=sizes, max_elements=1 << 17, max_flop=1 << 20)
+
+    example = EXAMPLE.read_text()
+    return load_all(
+        {
+            "mixed": (MIXED, request(rows=48)),
+            "sized": (example, request(tokens=7, features=40)),
+            "misspelt": (example, request(tokenz=7)),
+        }
     )
+
+
+@pytest.fixture(scope="module")
+def mixed(replies: dict[str, Reply]) -> Loaded:
     loaded = replies["mixed"].loaded
     assert loaded is not None, replies["mixed"].problem
     return loaded
@@ -120,14 +131,14 @@ def test_process_is_started_again(task: PyTorchTask) -> None:
     assert len(task.expected(task.draws(b"again")[:1], Cancellation())) == 1
 
 
-def test_user_given_sizes(jail: None) -> None:
-    task = load(EXAMPLE.read_text(), Inputs(sizes={"tokens": 7, "features": 40}), Cancellation())
-    assert task.spec.sizes == {"tokens": 7, "features": 40}
-    assert not any("lowered" in note for note in task.spec.notes)
-    with pytest.raises(TaskProblem) as caught:
-        load(EXAMPLE.read_text(), Inputs(sizes={"tokenz": 7}), Cancellation())
-    assert caught.value.problem.kind == "unknown_size"
-    assert caught.value.problem.choices == ["features", "tokens"]
+def test_user_given_sizes(replies: dict[str, Reply]) -> None:
+    loaded, problem = replies["sized"].loaded, replies["misspelt"].problem
+    assert loaded is not None
+    assert loaded.sizes == {"tokens": 7, "features": 40}
+    assert not loaded.notes, "what the user asked for was not lowered"
+    assert problem is not None
+    assert problem.kind == "unknown_size"
+    assert problem.choices == ["features", "tokens"]
 
 
 def test_names_scalars_and_unused(mixed: Loaded) -> None:
