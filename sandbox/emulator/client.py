@@ -132,6 +132,7 @@ def replay(
                 EMULATE,
                 wall_seconds=seconds + _GRACE_SECONDS,
                 cpu_seconds=int((seconds + _GRACE_SECONDS) * threads) + 1,
+                processes=max(EMULATE.processes, threads + 16),
             ),
             cancel=cancel,
             pass_fds=[request, result],

@@ -64,7 +64,6 @@ _CALL = re.compile(
     rf"\s*(?:,\s*(?P<prototype>{_IDENTIFIER}))?$",
     re.S,
 )
-_VIDEO_OR_TEXTURE = ("tex", "tld4", "suld", "sust")
 _MAXNTID = re.compile(r"\.maxntid\s+([\d\s,]+)")
 
 
@@ -438,7 +437,10 @@ class _BodyParser:
             call = self._call(rest)
             self.items.append(Instruction(opcode, parts, (), guard, negated, self.line, call))
             return
-        operands = tuple(self._operand(part) for part in _split_operands(rest)) if rest else ()
+        try:
+            operands = tuple(self._operand(part) for part in _split_operands(rest)) if rest else ()
+        except PtxError as error:
+            raise PtxError(f"unsupported: {opcode}: {error.message}", self.line) from error
         self.items.append(Instruction(opcode, parts, operands, guard, negated, self.line))
 
     def _call(self, text: str) -> Call:
@@ -496,7 +498,7 @@ class _BodyParser:
             base, offset_text = match[1], f"-{match[2]}"
         offset = number(offset_text.strip()) if offset_text else Immediate(0)
         if offset is None or "," in text:
-            raise PtxError(f"unsupported address [{text}]", self.line)
+            raise PtxError(f"address [{text}] not understood", self.line)
         name = self._name(base.strip())
         return Address(name, offset.value)
 

@@ -2,7 +2,9 @@
 
 #include <sys/mman.h>
 
+#include <mutex>
 #include <stdexcept>
+#include <vector>
 
 #if !defined(__x86_64__)
 #error "fibers are written for x86-64"
@@ -45,14 +47,31 @@ namespace kw {
 
 constexpr size_t GUARD = 4096;
 
+namespace {
+// Stacks are handed on from launch to launch: mapping and faulting them in costs more than a small launch.
+std::mutex pool_mutex;
+std::vector<u8*> pool;
+}  // namespace
+
 u8* make_stack() {
+  {
+    std::lock_guard lock(pool_mutex);
+    if (!pool.empty()) {
+      u8* stack = pool.back();
+      pool.pop_back();
+      return stack;
+    }
+  }
   void* memory = mmap(nullptr, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (memory == MAP_FAILED) throw std::runtime_error("no memory for the stacks of warps");
   mprotect(memory, GUARD, PROT_NONE);
   return static_cast<u8*>(memory);
 }
 
-void drop_stack(u8* stack) { munmap(stack, STACK_BYTES); }
+void drop_stack(u8* stack) {
+  std::lock_guard lock(pool_mutex);
+  pool.push_back(stack);
+}
 
 void* start_fiber(u8* stack, void (*function)(void*), void* argument) {
   auto* top = reinterpret_cast<void**>(stack + STACK_BYTES - 64);

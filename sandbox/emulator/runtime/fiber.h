@@ -11,7 +11,7 @@ constexpr size_t STACK_BYTES = 1 << 20;
 
 u8* make_stack();                              // throws std::runtime_error; a guard page lies below
 void* start_fiber(u8* stack, void (*function)(void*), void* argument);  // stack pointer to switch to
-void drop_stack(u8* stack);
+void drop_stack(u8* stack);  // kept for the next
 
 }  // namespace kw
 

@@ -11,7 +11,7 @@ namespace kw {
 namespace {
 
 constexpr u32 MAX_SHARED = 232448;  // 227 KiB, the most a block can have on sm_90
-constexpr u64 MAX_COOPERATIVE_BLOCKS = 256;
+constexpr u64 MAX_COOPERATIVE_BLOCKS = 32;  // each needs a thread of its own
 
 }  // namespace
 
@@ -185,7 +185,7 @@ bool Replayer::launch(const Operation& operation, bool count, Result& result) {
   if (count) device_.clear_sectors();
   u64 wanted = std::min<u64>(blocks, static_cast<u64>(std::max(1, request_.threads)));
   if (operation.cooperative) {
-    if (blocks > MAX_COOPERATIVE_BLOCKS) return refuse("a cooperative launch of more than 256 blocks");
+    if (blocks > MAX_COOPERATIVE_BLOCKS) return refuse("a cooperative launch of more than 32 blocks");
     wanted = blocks;  // all of them have to be resident
   }
   std::vector<std::unique_ptr<Worker>> workers;

@@ -1,0 +1,153 @@
+"""The judge's door: caching, refusals, cancellation, several modules, several plans."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from emulated import Machine, Out
+
+from sandbox.cancellation import Cancellation
+from sandbox.emulator.client import Lowered, Replay, lower, replay
+from sandbox.errors import Cancelled, Judged
+from sandbox.plan import DEVICE_BASE, Launch, LaunchPlan, WriteSymbol
+
+HEADER = ".version 9.0\n.target sm_90\n.address_size 64\n"
+COUNT = (
+    HEADER
+    + """
+.global .align 4 .u32 start = 5;
+.visible .entry count(.param .u64 p) {
+	.reg .b32 %r<3>; .reg .b64 %rd<5>;
+	ld.param.u64 %rd1, [p];
+	mov.u32 %r1, %tid.x;
+	mul.wide.u32 %rd2, %r1, 4;
+	add.s64 %rd3, %rd1, %rd2;
+	ld.global.u32 %r2, [start];
+	add.u32 %r1, %r1, %r2;
+	st.global.u32 [%rd3], %r1;
+	ret;
+}
+"""
+)
+FOREVER = HEADER + ".visible .entry forever() {\n$L: bra $L;\n}\n"
+
+pytestmark = pytest.mark.usefixtures("jail")
+
+
+def test_the_same_text_is_lowered_once() -> None:
+    first = lower([COUNT], Cancellation())
+    began = time.monotonic()
+    assert lower([COUNT], Cancellation()) == first
+    assert time.monotonic() - began < 0.05
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("wgmma.fence.sync.aligned;", "wgmma.fence"),
+        ("tex.2d.v4.f32.s32 {%f1, %f1, %f1, %f1}, [t, {%r1, %r1}];", "tex.2d"),
+        ("mov.u32 %r1, %clusterid.x;", "%clusterid.x"),
+        ("ld.global.v4.f64 {%d1, %d1, %d1, %d1}, [%rd1];", "ld.global.v4.f64"),
+        ("call.uni vprintf, (%rd1);", "vprintf"),
+    ],
+)
+def test_what_is_not_supported_names_the_instruction_and_its_line(statement: str, words: str) -> None:
+    text = HEADER + (
+        ".visible .entry k() {\n.reg .b32 %r<3>; .reg .f32 %f<3>; .reg .f64 %d<3>; .reg .b64 %rd<3>;\n"
+        f".loc 1 42 3\n{statement}\nret;\n}}\n"
+        '.file 1 "/scratch/candidate.cu"\n'
+    )
+    with pytest.raises(Judged) as caught:
+        lower([text], Cancellation())
+    assert (caught.value.verdict, caught.value.fault) == ("unsupported", "kernelwright")
+    assert words in caught.value.message
+    assert "at line 42" in caught.value.message
+
+
+def test_symbols_keep_their_initial_values_for_every_plan() -> None:
+    machine = Machine(COUNT)
+    write = WriteSymbol(module=0, symbol="start", offset=0, data=(100).to_bytes(4, "little").hex())
+    prepared = [machine.prepare("count", 1, 4, Out(4, "int32"), before=before) for before in ([write], [])]
+    runs = machine.run_all(prepared)
+    assert [run.arrays["a0"].tolist() for run in runs] == [[100, 101, 102, 103], [5, 6, 7, 8]]
+
+
+def test_two_modules_may_use_the_same_names() -> None:
+    lowered = lower([COUNT, COUNT.replace("start = 5", "start = 50")], Cancellation())
+    machine = Machine(COUNT)
+    first = machine.prepare("count", 1, 2, Out(2, "int32"))
+    launch = first.replay.plan.launches[0].model_copy(update={"module": 1})
+    second = Replay(LaunchPlan(operations=[launch]), first.replay.buffers, count=False)
+    results = replay(lowered, [first.replay, second], seconds=5, threads=1, cancel=Cancellation())
+    assert [np.frombuffer(read["a0"], "i4").tolist() for _, read in results] == [[5, 6], [50, 51]]
+
+
+def test_replaying_stops_after_the_first_fault_and_reports_progress() -> None:
+    machine = Machine(COUNT)
+    good = machine.prepare("count", 1, 4, Out(4, "int32")).replay
+    bad = machine.prepare("count", 1, 8, Out(4, "int32")).replay
+    seen: list[tuple[int, int]] = []
+    results = replay(
+        machine.lowered,
+        [good, bad, good],
+        seconds=5,
+        threads=1,
+        cancel=Cancellation(),
+        on_progress=lambda done, of: seen.append((done, of)),
+    )
+    assert [result.status for result, _ in results] == ["ok", "fault"]
+    assert seen == [(1, 3), (2, 3)]
+
+
+def _plan(kernel: str, parameters: str = "") -> Replay:
+    launch = Launch(
+        module=0, kernel=kernel, grid=(1, 1, 1), block=(32, 1, 1), shared_bytes=0, parameters=parameters
+    )
+    return Replay(LaunchPlan(operations=[launch]), [], count=False)
+
+
+def test_cancelling_ends_a_replay() -> None:
+    lowered = lower([FOREVER], Cancellation())
+    cancel = Cancellation()
+    threading.Timer(0.3, cancel.set).start()
+    began = time.monotonic()
+    with pytest.raises(Cancelled):
+        replay(lowered, [_plan("forever")], seconds=30, threads=1, cancel=cancel)
+    assert time.monotonic() - began < 5
+
+
+def test_plans_that_do_not_fit_the_module() -> None:
+    lowered = lower([COUNT], Cancellation())
+
+    def one(plan: Replay) -> str:
+        [(result, _)] = replay(lowered, [plan], seconds=5, threads=1, cancel=Cancellation())
+        assert result.status == "unsupported"
+        return result.message
+
+    assert "not in the lowered module" in one(_plan("nothing"))
+    assert "too few parameter bytes" in one(_plan("count", "00"))
+
+
+def test_a_plans_names_cannot_smuggle_lines() -> None:
+    lowered = lower([COUNT], Cancellation())
+    with pytest.raises(ValueError, match="not a symbol's name"):
+        replay(lowered, [_plan("count\nlibrary /x")], seconds=5, threads=1, cancel=Cancellation())
+
+
+def test_a_broken_library_is_our_fault_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "module.so").write_bytes(b"no library")
+    with pytest.raises(Judged) as caught:
+        replay(Lowered(tmp_path / "module.so"), [_plan("count")], seconds=5, threads=1, cancel=Cancellation())
+    assert (caught.value.verdict, caught.value.fault) == ("internal_error", "kernelwright")
+
+
+def test_addresses_of_the_plan_are_hostile() -> None:
+    """A pointer into the emulator's own memory is out of bounds like any other."""
+    machine = Machine(COUNT)
+    for address in (0x400000, 0x7FFF_0000_0000, DEVICE_BASE + (1 << 40), 0x1000_0000_0000):
+        run = machine.run("count", 1, 1, np.uint64(address))
+        assert run.fault.kind == "out of bounds"
