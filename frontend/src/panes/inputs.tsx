@@ -1,5 +1,5 @@
 /** The inputs block: what was inferred, and the user's corrections to it. */
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import type { ArrayInputInput, InputsInput, Parameter, TaskSpec } from "../generated/events";
 import { tidy, update, type SourceDocument } from "../state/documents";
 import { say } from "../state/notices";
@@ -40,56 +40,40 @@ export function InputsPane({ document }: { document: SourceDocument }): JSX.Elem
           is.
         </p>
       )}
-      <table class="grid">
-        <thead>
-          <tr>
-            <th scope="col">Parameter</th>
-            <th scope="col">Size or value</th>
-            <th scope="col">Elements</th>
-            <th scope="col">Access</th>
-            <th scope="col">Low</th>
-            <th scope="col">High</th>
-            <th scope="col">Values</th>
-          </tr>
-        </thead>
-        <tbody>
-          {sizes.map(([name, parameter]) => (
-            <tr key={name}>
-              <Name name={name} parameter={parameter} note="size" />
-              <td>
-                <NumberField
-                  label={`Size ${name}`}
-                  value={inputs.sizes?.[name]}
-                  inferred={task?.sizes[name]}
-                  whole
-                  onChange={(value) => setNumber("sizes", name, value)}
-                />
-              </td>
-              <td colSpan={5} />
-            </tr>
-          ))}
-          {scalars.map(([name, parameter]) => (
-            <tr key={name}>
-              <Name name={name} parameter={parameter} note="value" />
-              <td>
-                <NumberField
-                  label={`Value of ${name}`}
-                  value={inputs.scalars?.[name]}
-                  onChange={(value) => setNumber("scalars", name, value)}
-                />
-              </td>
-              <td colSpan={5} />
-            </tr>
-          ))}
-          {arrays.map(([name, parameter]) => (
-            <ArrayRow key={name} name={name} parameter={parameter} given={inputs.arrays?.[name] ?? {}} set={(it) => setArray(name, it)} />
-          ))}
-          <AddRow known={new Set([...known, ...Object.keys(inputs.sizes ?? {}), ...Object.keys(inputs.scalars ?? {}), ...Object.keys(inputs.arrays ?? {})])} add={(kind, name) => {
-            if (kind === "array") setArray(name, { distribution: "normal" });
-            else setNumber(kind === "size" ? "sizes" : "scalars", name, 1);
-          }} />
-        </tbody>
-      </table>
+      {sizes.map(([name, parameter]) => (
+        <ParameterRow key={name} name={name} parameter={parameter} note="size">
+          <Field label="size">
+            <NumberField
+              label={`Size ${name}`}
+              value={inputs.sizes?.[name]}
+              inferred={task?.sizes[name]}
+              whole
+              onChange={(value) => setNumber("sizes", name, value)}
+            />
+          </Field>
+        </ParameterRow>
+      ))}
+      {scalars.map(([name, parameter]) => (
+        <ParameterRow key={name} name={name} parameter={parameter} note="value">
+          <Field label="value">
+            <NumberField
+              label={`Value of ${name}`}
+              value={inputs.scalars?.[name]}
+              onChange={(value) => setNumber("scalars", name, value)}
+            />
+          </Field>
+        </ParameterRow>
+      ))}
+      {arrays.map(([name, parameter]) => (
+        <ArrayRow key={name} name={name} parameter={parameter} given={inputs.arrays?.[name] ?? {}} set={(it) => setArray(name, it)} />
+      ))}
+      <AddRow
+        known={new Set([...sizes, ...scalars, ...arrays].map(([name]) => name))}
+        add={(kind, name) => {
+          if (kind === "array") setArray(name, { distribution: "normal" });
+          else setNumber(kind === "size" ? "sizes" : "scalars", name, 1);
+        }}
+      />
       <div class="inputs-more">
         <label>
           Tolerance
@@ -143,11 +127,33 @@ function rows(
   return [...inferred, ...own];
 }
 
-function Name({ name, parameter, note }: { name: string; parameter: Parameter | null; note: string }): JSX.Element {
+function ParameterRow({
+  name,
+  parameter,
+  note,
+  children,
+}: {
+  name: string;
+  parameter: Parameter | null;
+  note: string;
+  children: ComponentChildren;
+}): JSX.Element {
   return (
-    <th scope="row" title={parameter ? `${parameter.c_type}${name}, ${parameter.dtype}` : note}>
-      <code>{name}</code> <span class="muted">{parameter?.dtype ?? note}</span>
-    </th>
+    <div class="parameter" role="group" aria-label={name}>
+      <span class="parameter-name" title={parameter ? `${parameter.c_type} ${name}` : note}>
+        <code>{name}</code> <span class="muted">{parameter?.dtype ?? note}</span>
+      </span>
+      <span class="parameter-fields">{children}</span>
+    </div>
+  );
+}
+
+function Field({ label, children }: { label: string; children: ComponentChildren }): JSX.Element {
+  return (
+    <label class="field">
+      <span class="muted">{label}</span>
+      {children}
+    </label>
   );
 }
 
@@ -163,19 +169,18 @@ function ArrayRow({
   set: (change: ArrayInputInput) => void;
 }): JSX.Element {
   return (
-    <tr>
-      <Name name={name} parameter={parameter} note="array" />
-      <td />
-      <td>
+    <ParameterRow name={name} parameter={parameter} note="array">
+      <Field label="elements">
         <input
+          class="extent"
           aria-label={`Elements of ${name}`}
           spellcheck={false}
           value={given.extent ?? ""}
           placeholder={parameter?.extent ?? "n * m"}
           onChange={(event) => set({ extent: event.currentTarget.value.trim() || null })}
         />
-      </td>
-      <td>
+      </Field>
+      <Field label="access">
         <select
           aria-label={`Access of ${name}`}
           value={given.access ?? ""}
@@ -188,30 +193,28 @@ function ArrayRow({
             </option>
           ))}
         </select>
-      </td>
-      <td>
+      </Field>
+      <Field label="from">
         <NumberField label={`Lowest value of ${name}`} value={given.low ?? undefined} onChange={(value) => set({ low: value })} />
-      </td>
-      <td>
+      </Field>
+      <Field label="to">
         <NumberField label={`Highest value of ${name}`} value={given.high ?? undefined} onChange={(value) => set({ high: value })} />
-      </td>
-      <td>
+      </Field>
+      <Field label="values">
         <select
           aria-label={`Distribution of ${name}`}
           value={given.distribution ?? ""}
-          onChange={(event) =>
-            set({ distribution: (event.currentTarget.value || null) as ArrayInputInput["distribution"] & {} })
-          }
+          onChange={(event) => set({ distribution: (event.currentTarget.value || null) as ArrayInputInput["distribution"] & {} })}
         >
-          <option value="">several</option>
+          <option value="">several kinds</option>
           {DISTRIBUTIONS.map((it) => (
             <option key={it} value={it}>
               {it.replace("_", " ")}
             </option>
           ))}
         </select>
-      </td>
-    </tr>
+      </Field>
+    </ParameterRow>
   );
 }
 
@@ -268,27 +271,23 @@ function AddRow({
     }
   };
   return (
-    <tr>
-      <td colSpan={7}>
-        <form
-          class="add-row"
-          onSubmit={(event) => {
-            event.preventDefault();
-            submit(event.currentTarget);
-          }}
-        >
-          <input name="name" aria-label="Name of a further parameter" placeholder="name" spellcheck={false} />
-          <select name="kind" aria-label="Kind of the parameter">
-            <option value="array">array</option>
-            <option value="size">size</option>
-            <option value="value">value</option>
-          </select>
-          <button type="submit" class="secondary">
-            Add
-          </button>
-        </form>
-      </td>
-    </tr>
+    <form
+      class="add-row"
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit(event.currentTarget);
+      }}
+    >
+      <input name="name" aria-label="Name of a further parameter" placeholder="name" spellcheck={false} />
+      <select name="kind" aria-label="Kind of the parameter">
+        <option value="array">array</option>
+        <option value="size">size</option>
+        <option value="value">value</option>
+      </select>
+      <button type="submit" class="secondary">
+        Add
+      </button>
+    </form>
   );
 }
 

@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import { seconds } from "../../state/format";
 import type { TurnView } from "../../state/run";
 import { turnScore, turnSign } from "../../state/selectors";
@@ -8,20 +9,27 @@ import { SignView, WithLines } from "../parts";
 /** The agent's own account: what each turn tried, what was measured, and why the next step is what it is. */
 export function AgentTab(): JSX.Element {
   const { turns, started, ended } = bench.run.value;
+  const list = useRef<HTMLOListElement>(null);
+  const newest = turns.at(-1);
+  useEffect(() => {
+    if (bench.following.value) list.current?.lastElementChild?.scrollIntoView({ block: "nearest" });
+  }, [turns.length, newest?.reflection, newest?.prose]);
   if (!started && !ended) return <p class="empty">What the agent tried and why appears here, turn by turn.</p>;
   return (
     <div class="agent">
       {started ? (
-        <div class="agent-task">
-          <code>{started.task.prototype}</code>
+        <details class="agent-task">
+          <summary>
+            <code>{started.task.prototype}</code>
+          </summary>
           {started.task.notes.map((note) => (
             <div key={note} class="muted">
               {note}
             </div>
           ))}
-        </div>
+        </details>
       ) : null}
-      <ol>
+      <ol ref={list}>
         {turns.map((turn) => (
           <AgentTurn key={turn.number} turn={turn} />
         ))}
