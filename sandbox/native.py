@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -93,7 +94,8 @@ def build(name: str) -> Path:
     if product.exists():
         return product
     OUTPUT.mkdir(exist_ok=True)
-    compiled = [_compile(target, source, key, compiler) for source, key in objects.items()]
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        compiled = list(pool.map(lambda item: _compile(target, *item, compiler), objects.items()))
     return _link(target, compiled, product, compiler)
 
 
@@ -146,7 +148,7 @@ def _product_key(target: Target, keys: list[str]) -> str:
 def _compile(target: Target, source: Path, key: str, compiler: str) -> Path:
     product = OUTPUT / "objects" / f"{target.name}-{source.stem}-{key}.o"
     if not product.exists():
-        product.parent.mkdir(exist_ok=True)
+        product.parent.mkdir(parents=True, exist_ok=True)
         _run_into(product, [compiler, *_COMMON, *target.compile_flags, "-c", str(source)])
     return product
 

@@ -1,4 +1,4 @@
-// Atomic operations of lowered code.
+// Atomic operations of lowered code: checked, counted, done.
 
 #include <type_traits>
 
