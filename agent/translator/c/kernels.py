@@ -93,6 +93,18 @@ class Context:
     def host_printer(self) -> Printer:
         return Printer(self.dims, frozenset())
 
+    def free(self, *wanted: str) -> list[str]:
+        """Names for the kernel's own use, numbered where the source has them already."""
+        taken = {*self.function.taken, *self.plan.types, *self.elements}
+        found: list[str] = []
+        for name in wanted:
+            count, chosen = 2, name
+            while chosen in taken:
+                chosen, count = f"{name}_{count}", count + 1
+            taken.add(chosen)
+            found.append(chosen)
+        return found
+
     def scalar_order(self, names: Iterable[str]) -> list[str]:
         """The source's order: parameters first."""
         known = list(self.plan.types)

@@ -18,6 +18,7 @@ class Choice:
     per_thread: int = 1  # points of the x dimension per thread
     tile: int = 0  # edge of tiles in shared memory
     pad: bool = False  # one more column in the tiles
+    turned: bool = False  # the tile is there to change direction
     private: bool = False  # a histogram of its own for each block
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agent.translator.c.kernels import Context, KernelCode, map_kernel, serial_kernel
-from agent.translator.c.passes import order, rows
+from agent.translator.c.passes import matrix, order, rows, transposed
 from agent.translator.c.passes.measured import Measured, Offer
 from agent.translator.c.reduce import reduce_kernel
 from agent.translator.c.schedules import Choice
@@ -16,6 +16,10 @@ def emit_kernel(context: Context, stage: Kernel, choice: Choice) -> KernelCode:
     """The kernel as its choice says."""
     match stage:
         case MapStage():
+            if choice.turned:
+                return transposed.transposed_kernel(context, stage, choice)
+            if choice.tile:
+                return matrix.matrix_kernel(context, stage, choice)
             if choice.rows:
                 return rows.rows_kernel(context, stage, choice)
             return map_kernel(context, stage, choice)
@@ -30,3 +34,5 @@ def offers(context: Context, stage: Kernel, choice: Choice, measured: Measured) 
     if isinstance(stage, MapStage):
         yield from order.offers(context, stage, choice, measured)
         yield from rows.offers(context, stage, choice, measured)
+        yield from matrix.offers(context, stage, choice, measured)
+        yield from transposed.offers(context, stage, choice, measured)

@@ -70,6 +70,7 @@ class _Sharing:
     judge: Judge
     width: int
     helpers: list[str] = field(default_factory=list)
+    lane: str = "lane"
     shared: list[For] = field(default_factory=list)  # loops whose iterations lanes take in turn
     dirty: set[str] = field(default_factory=set)  # arrays that other lanes may just have written
 
@@ -100,7 +101,7 @@ class _Sharing:
             case Assign():
                 fence = self._fence((stmt,))
                 self.dirty |= arrays_written((stmt,))
-                return [*fence, "if (lane == 0) {", *("    " + t for t in self.printer.statement(stmt)), "}"]
+                return [*fence, f"if ({self.lane} == 0) {{", *("    " + t for t in self.printer.statement(stmt)), "}"]
             case If():
                 lines = self._fence((replace(stmt, then=(), other=()),))
                 lines.append(f"if ({self.printer.expr(stmt.test)}) {{")
@@ -162,7 +163,7 @@ class _Sharing:
             opened, closed = self._around(r, before)
             lines += opened
             closing += closed
-        lane = Var("lane", INT)
+        lane = Var(self.lane, INT)
         start = add(loop.lo, mul(lane, loop.step))
         header = replace(loop, lo=start, step=mul(literal(self.width), loop.step), own=True)
         saved, self.printer.atomics = self.printer.atomics, self.printer.atomics | atomics
@@ -289,7 +290,7 @@ def _shared_code(
     types = {n: v.type for n, v in context.plan.types.items()}
     judge = Judge(context.dims, types, {})
     judge.around = stage.dims
-    sharing = _Sharing(context, printer, judge, width)
+    sharing = _Sharing(context, printer, judge, width, lane=context.free("lane")[0])
     lines = sharing.body(body, frozenset(), 0)
     if not sharing.shared:
         raise NotShared
@@ -320,7 +321,7 @@ def rows_kernel(context: Context, stage: MapStage, choice: Choice) -> KernelCode
             outside.append(test)
     if outside:
         head.append(f"if ({' || '.join(outside)}) return;")
-    head.append("const int lane = threadIdx.x;")
+    head.append(f"const int {sharing.lane} = threadIdx.x;")
     names = ", ".join(f"`{d.var.name}`" for d in stage.dims)
     who = "A warp" if width == 32 else f"A block of {width} threads"
     text = [
