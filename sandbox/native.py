@@ -95,7 +95,8 @@ def build(name: str) -> Path:
         return product
     OUTPUT.mkdir(exist_ok=True)
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        compiled = list(pool.map(lambda item: _compile(target, *item, compiler), objects.items()))
+        waiting = [pool.submit(_compile, target, *item, compiler) for item in objects.items()]
+    compiled = [future.result() for future in waiting]
     return _link(target, compiled, product, compiler)
 
 
