@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from agent.translator.pytorch.emit import Body, local_name
 from agent.translator.pytorch.index import Ix, flatten, unflatten, variable
 from agent.translator.pytorch.ir import C_TYPES, Access, Pointwise, Reduce, Value, View, accesses
+from agent.translator.pytorch.lower import reshaping
 from agent.translator.pytorch.plan import Plan, is_free, output_coordinates
 from agent.translator.pytorch.schedule import WARP, Schedule, is_cached, row_mode, row_threads
 
@@ -118,9 +119,9 @@ class _Rows:
             for value, name in zip(reduces, names, strict=True):
                 self._update(value, name)
             for kept, place in arrays:
-                body.line(f"{place} = {body.element(kept, at)};")
+                body.line(f"{place} = {body.element(kept, self._same_element(kept, at))};")
         for kept, place in arrays:
-            body.know(kept, at, place)
+            body.know(kept, self._same_element(kept, at), place)
         for value, name in zip(reduces, names, strict=True):
             self._combine(value, name)
             body.know(value, self._row_place(value), name)
@@ -256,6 +257,10 @@ class _Rows:
         return -(-self._kernel.length // self._threads)
 
     # Keeping a row in registers
+
+    def _same_element(self, value: Value, at: list[Ix]) -> list[Ix]:
+        """Coordinates in a value that is a reshape of the space."""
+        return reshaping(self._kernel.space, value.shape)(at) if value.shape != self._kernel.space else at
 
     def _declare_cache(self, reduces: list[Reduce], later: list[list[Reduce]]) -> list[tuple[Value, str]]:
         """The topmost values of this pass that later ones need again, each with an array for a thread's

@@ -16,25 +16,16 @@ from pytorch_graphs import (
     names_that_clash,
     total,
 )
+from pytorch_versions import source
 
 from agent.translator.pytorch import PyTorchTranslator
-from agent.translator.pytorch.lower import lower
-from agent.translator.pytorch.plan import plan
 from agent.translator.pytorch.schedule import Schedule
-from agent.translator.pytorch.source import write_source
 from sandbox import toolchain
 from sandbox.errors import TaskProblem
 from sandbox.tasks.base import TaskSpec
-from sandbox.tasks.pytorch.graph import Graph
 from sandbox.types import Evaluation, Flop, KernelMetrics, Metrics
 
 BEST = Schedule(fuse=True, rows="warp", tile=64, vector=4, cached=True)
-
-
-def source(spec: TaskSpec, schedule: Schedule) -> str:
-    graph = Graph.model_validate(spec.graph)
-    made = plan(lower(graph, split=schedule.split), fuse=schedule.fuse)
-    return write_source(spec, made, schedule, {n.name: n.line for n in graph.nodes})
 
 
 def kernels(text: str) -> list[str]:
