@@ -80,8 +80,11 @@ def _array(
         if inferred.unit_range and low is None and high is None:
             low, high = 0.0, 1.0
         return draws.floats(rng, distribution, count, formal.dtype, low, high)
-    if low is None and high is None and formal.name in inferred.row_starts:
-        return draws.row_starts(rng, count - 1, inferred.row_total(count), formal.dtype)
+    if formal.name in inferred.row_starts:
+        total = inferred.row_total(extents)
+        return draws.row_starts(
+            rng, count - 1, total if high is None else min(total, int(high)), formal.dtype
+        )
     if inferred.nonnegative and low is None:
         low = 0
     limit = _index_limit(formal.name, inferred, extents, integers)
@@ -90,7 +93,8 @@ def _array(
         guarded = all(use.guarded for use in inferred.index_uses if use.source == formal.name)
         beyond = max(1, limit // 8) if guarded else 0
         low = low if low is not None else -beyond
-        high = high if high is not None else max(limit, 0) + beyond
+        most = max(limit, 0) + beyond
+        high = most if high is None else min(high, most)
         if inferred.is_scatter(formal.name) and low >= 0 and count <= high - low + 1:
             chosen = rng.permutation(int(high - low) + 1)[:count] + int(low)
             return chosen.astype(formal.dtype)

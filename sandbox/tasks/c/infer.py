@@ -38,6 +38,7 @@ class Inferred:
     index_uses: list[IndexUse]
     scattered: set[str]  # arrays that are written where the data says
     row_starts: list[str]  # arrays that hold where rows begin
+    ragged: list[str]  # arrays that hold those rows, one behind the other
     reductions: list[Polynomial]
     work: list[tuple[Polynomial, int]]
     bounds: set[str]
@@ -58,9 +59,9 @@ class Inferred:
         written = {use.array for use in uses if use.kind == "write"}
         return bool(written - {use.array for use in uses if use.kind == "read"})
 
-    def row_total(self, starts: int) -> int:
-        """Elements in all rows together, for an array of `starts` row starts."""
-        return ROW_LENGTH * max(starts - 1, 0)
+    def row_total(self, extents: Mapping[str, int]) -> int:
+        """Elements in all rows together: as many as the arrays have that hold them."""
+        return min((extents[name] for name in self.ragged), default=0)
 
     def operations(self, values: Mapping[str, int]) -> int:
         return sum(max(_evaluated(times, values), 0) * count for times, count in self.work)
@@ -108,6 +109,7 @@ def infer(program: Program, formals: Sequence[Formal], analysis: Analysis, input
         index_uses=[use for use in analysis.index_uses if use.source not in analysis.offsets],
         scattered=analysis.scattered,
         row_starts=list(analysis.offsets),
+        ragged=sorted({a.array for a in analysis.accesses if a.last and a.last.symbols & totals.keys()}),
         reductions=[r.substitute(known) for r in analysis.reductions] + _recurrences(analysis, extents),
         work=[(times.substitute(known), count) for times, count in analysis.work],
         bounds=analysis.bounds & integers,

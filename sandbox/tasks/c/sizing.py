@@ -18,7 +18,7 @@ from sandbox.tasks.c.polynomial import Polynomial
 
 MOST_ELEMENTS = 1 << 16
 MOST_OPERATIONS = 16_000_000  # index arithmetic included
-LARGEST_GIVEN_ELEMENTS = 1 << 26  # with sizes from the inputs block
+LARGEST_GIVEN_ELEMENTS = 1 << 24  # with sizes from the inputs block
 
 Role = Literal["extent", "window", "repeat", "bins", "pitch", "step"]
 Kind = Literal["representative", "odd", "tile", "thin", "one", "empty"]

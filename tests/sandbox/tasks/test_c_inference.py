@@ -184,6 +184,23 @@ def test_indices_stay_inside_and_row_starts_ascend() -> None:
     assert (rows[1:] >= rows[:-1]).all()
 
 
+def test_ragged_rows_fit_the_extents_that_the_user_gives() -> None:
+    arrays = {
+        "row": ArrayInput(low=0, high=4000),
+        "column": ArrayInput(extent="nnz", low=0, high=399),
+        "value": ArrayInput(extent="nnz"),
+        "x": ArrayInput(extent="m"),
+    }
+    source = SPMV.replace("int n,", "int n, int m, int nnz,")
+    task = load(source, inputs=Inputs(sizes={"n": 500, "m": 400, "nnz": 4000}, arrays=arrays))
+    draws = task.draws(SEED)
+    assert draws[0].sizes == {"n": 500, "m": 400, "nnz": 4000}
+    assert draws[0].arrays["row"][-1] == 4000
+    for draw in draws:
+        assert draw.arrays["row"].max() <= draw.sizes["nnz"]
+        assert draw.arrays["column"].max(initial=0) < max(draw.sizes["m"], 1)
+
+
 def test_a_scatter_names_each_place_once() -> None:
     task = load(
         "void f(int n, const int *to, const int *x, int *y) { for (int i = 0; i < n; i++) y[to[i]] = x[i]; }"
