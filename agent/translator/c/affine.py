@@ -64,9 +64,7 @@ class Facts:
         return self.is_nonnegative(value - 1)
 
 
-def extreme(
-    value: Polynomial, counters: Iterable[Counter], facts: Facts, largest: bool
-) -> Polynomial | None:
+def extreme(value: Polynomial, counters: Iterable[Counter], facts: Facts, largest: bool) -> Polynomial | None:
     """The largest (smallest) value over all counters, innermost given last. None where no bound is known."""
     for counter in reversed(list(counters)):
         degree = value.degree(counter.key)
@@ -90,7 +88,9 @@ def extreme(
 class Reader:
     """Turns index expressions into polynomials under the current values of scalars."""
 
-    def __init__(self, written: frozenset[str], arrays_written: frozenset[str], splits: Mapping[str, Polynomial]):
+    def __init__(
+        self, written: frozenset[str], arrays_written: frozenset[str], splits: Mapping[str, Polynomial]
+    ):
         self.values: dict[str, Polynomial] = {}
         self.written = written  # scalars that the nest writes somewhere
         self.arrays_written = arrays_written
@@ -166,7 +166,12 @@ class Reader:
         facts = Facts({}, [])
         top = extreme(remainder, self.ranges, facts, largest=True)
         low = extreme(remainder, self.ranges, facts, largest=False)
-        if top is not None and low is not None and facts.is_positive(right - top) and facts.is_nonnegative(low):
+        if (
+            top is not None
+            and low is not None
+            and facts.is_positive(right - top)
+            and facts.is_nonnegative(low)
+        ):
             return remainder if expr.op == "%" else quotient
         for key in keys:
             slope = remainder.coefficient(key)
@@ -256,7 +261,9 @@ def parts_of(value: Polynomial, divisor: Polynomial) -> tuple[Polynomial, Polyno
         have = dict(term)
         if coefficient % factor == 0 and all(have.get(n, 0) >= p for n, p in powers.items()):
             left = {n: p - powers.get(n, 0) for n, p in have.items()}
-            quotient += Polynomial(((tuple(sorted((n, p) for n, p in left.items() if p)), coefficient // factor),))
+            quotient += Polynomial(
+                ((tuple(sorted((n, p) for n, p in left.items() if p)), coefficient // factor),)
+            )
         else:
             remainder += Polynomial(((term, coefficient),))
     return quotient, remainder

@@ -54,7 +54,9 @@ class Declarations(Expressions):
         elif name in self.unit.mutable:
             decl = self.unit.mutable[name]
             if decl.init is None or "extern" in (decl.storage or []):
-                unsupported(node, f"the global variable `{name}`: its value outlives the call; pass it as a parameter")
+                unsupported(
+                    node, f"the global variable `{name}`: its value outlives the call; pass it as a parameter"
+                )
             symbol = self.constant_symbol(decl)  # never assigned: assignments to tables are refused
         else:
             unsupported(node, f"`{name}` is not declared in this file")
@@ -84,7 +86,9 @@ class Declarations(Expressions):
                 return ConstantName(value)
             return ConstantName(convert(value, declared.type))
         if declared.kind == "pointer" or decl.init is None:
-            unsupported(decl, f"the file-level pointer or array `{decl.name}`: only constant tables are translated")
+            unsupported(
+                decl, f"the file-level pointer or array `{decl.name}`: only constant tables are translated"
+            )
         name = self.fresh(decl.name)
         dims: list[Expr | None] = []
         init = decl.init
@@ -189,7 +193,11 @@ class Declarations(Expressions):
             unsupported(init, f"the initialiser of `{array.name}`: too long to write out")
         for position in range(extent):
             at = (*indices, number(position))
-            given = init.exprs[position] if isinstance(init, c_ast.InitList) and position < len(init.exprs) else None
+            given = (
+                init.exprs[position]
+                if isinstance(init, c_ast.InitList) and position < len(init.exprs)
+                else None
+            )
             if level + 1 < len(array.dims):
                 self._fill(array, at, given if given is not None else c_ast.InitList([]), line)
             else:
@@ -208,15 +216,17 @@ class Declarations(Expressions):
         if node.name in self.swapped:
             at = self.place(node.init)
             if at is None or constant(self.flat(at)) != 0:
-                unsupported(node, f"the pointer `{node.name}` is swapped and does not start at an array's beginning")
+                unsupported(
+                    node, f"the pointer `{node.name}` is swapped and does not start at an array's beginning"
+                )
             name = self.fresh(node.name)
             self.aliases[name] = at.array.name
             self.scopes[-1][node.name] = Array(name, declared.type)
             return
         self.scopes[-1][node.name] = pointer
-        if not (isinstance(node.init, c_ast.Constant | c_ast.ID | c_ast.Cast) and not self.is_pointer(node.init)):
-            self.point(node, pointer, self.place(node.init), line)
-        elif isinstance(node.init, c_ast.Cast) and self.place(node.init) is not None:
+        if not (
+            isinstance(node.init, c_ast.Constant | c_ast.ID | c_ast.Cast) and not self.is_pointer(node.init)
+        ) or (isinstance(node.init, c_ast.Cast) and self.place(node.init) is not None):
             self.point(node, pointer, self.place(node.init), line)
         self.flush()
 
@@ -226,7 +236,8 @@ class Declarations(Expressions):
             unsupported(node, f"what `{pointer.name}` is set to: not a place in an array")
         if at.array.type != pointer.type and pointer.type != VOID:
             unsupported(
-                node, f"`{at.array.name}` read through `{pointer.name}`: reinterpreted bytes are not translated"
+                node,
+                f"`{at.array.name}` read through `{pointer.name}`: reinterpreted bytes are not translated",
             )
         whole = not at.indices and constant(at.plus) == 0
         if whole and pointer.offset is None and len(at.array.dims) > 1:
@@ -273,7 +284,8 @@ class Declarations(Expressions):
             now = symbol.place.array.name if symbol.place else None
             if name is not None and now != name:
                 unsupported(
-                    node, f"the pointer `{symbol.name}` points into `{name}` or `{now}`, depending on the way taken"
+                    node,
+                    f"the pointer `{symbol.name}` points into `{name}` or `{now}`, depending on the way taken",
                 )
 
     def bind(self, parameter: Any, arg: Any) -> tuple[str, Symbol]:
@@ -294,7 +306,9 @@ class Declarations(Expressions):
             unsupported(arg, f"the argument for `{parameter.name}`: not a place in an array")
         if at.array.type != declared.type:
             unsupported(arg, f"`{at.array.name}` passed as a pointer to {declared.type.name}")
-        if not at.array.dims or (len(declared.dims) == 1 and len(at.array.dims) == 1 and constant(at.plus) == 0):
+        if not at.array.dims or (
+            len(declared.dims) == 1 and len(at.array.dims) == 1 and constant(at.plus) == 0
+        ):
             return parameter.name, at.array
         if len(declared.dims) > 1 and constant(self.flat(at)) == 0:
             return parameter.name, at.array
@@ -336,9 +350,14 @@ class Declarations(Expressions):
     def _allocation(self, node: Any) -> Any:
         while isinstance(node, c_ast.Cast):
             node = node.expr
-        if isinstance(node, c_ast.FuncCall) and isinstance(node.name, c_ast.ID) and node.name.name in (
-            "malloc",
-            "calloc",
+        if (
+            isinstance(node, c_ast.FuncCall)
+            and isinstance(node.name, c_ast.ID)
+            and node.name.name
+            in (
+                "malloc",
+                "calloc",
+            )
         ):
             return node
         return None
@@ -347,7 +366,9 @@ class Declarations(Expressions):
         call = self._allocation(node)
         args = call.args.exprs
         if call.name.name == "calloc":
-            count: Expr = self.elements(Binary("*", self.value(args[0]), self.value(args[1]), SIZE), pointer.type)
+            count: Expr = self.elements(
+                Binary("*", self.value(args[0]), self.value(args[1]), SIZE), pointer.type
+            )
         else:
             count = self.elements(self.value(args[0]), pointer.type)
         if not isinstance(count, Var | Num):
@@ -407,13 +428,17 @@ class Declarations(Expressions):
             if source is None or source.array.type != kind:
                 unsupported(node, f"`{name}` between arrays of different types")
             value = Load(source.array.name, (add(self.flat(source), index),), kind)
-        self.out.append(For(index, number(0), "<", count, number(1), (Assign(to, value, line=line),), True, line))
+        self.out.append(
+            For(index, number(0), "<", count, number(1), (Assign(to, value, line=line),), True, line)
+        )
         return number(0, VOID)
 
     def device_call(self, node: Any, function: Any, args: list[Any]) -> Expr:
-        values = tuple(
-            convert(self.value(a), p.type) for a, p in zip(args, function.parameters, strict=True)
-        ) if function.parameters else tuple(self.value(a) for a in args)
+        values = (
+            tuple(convert(self.value(a), p.type) for a, p in zip(args, function.parameters, strict=True))
+            if function.parameters
+            else tuple(self.value(a) for a in args)
+        )
         return Call(function.name, values, function.type)
 
 
@@ -430,7 +455,9 @@ def _without_factor(expr: Expr, factor: int) -> Expr | None:
             return Binary("*", other, number(value // factor), other.type)
         inner = _without_factor(side, factor)
         if inner is not None:
-            inner_plain, other_plain = (e.arg if isinstance(e, Cast) and e.type == SIZE else e for e in (inner, other))
+            inner_plain, other_plain = (
+                e.arg if isinstance(e, Cast) and e.type == SIZE else e for e in (inner, other)
+            )
             return Binary("*", inner_plain, other_plain, inner_plain.type)
     return None
 
@@ -446,7 +473,11 @@ def _swap(nodes: list[Any]) -> tuple[str, str, int] | None:
     if len(nodes) < 3:
         return None
     first, second, third = nodes[:3]
-    if isinstance(first, c_ast.Decl) and isinstance(first.type, c_ast.PtrDecl) and isinstance(first.init, c_ast.ID):
+    if (
+        isinstance(first, c_ast.Decl)
+        and isinstance(first.type, c_ast.PtrDecl)
+        and isinstance(first.init, c_ast.ID)
+    ):
         temporary, left = first.name, first.init.name
     elif isinstance(first, c_ast.Assignment) and _names(first) is not None:
         temporary, left = _names(first) or ("", "")
@@ -467,4 +498,3 @@ def _names(node: Any) -> tuple[str, str] | None:
     ):
         return node.lvalue.name, node.rvalue.name
     return None
-

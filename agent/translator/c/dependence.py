@@ -24,7 +24,6 @@ from agent.translator.c.syntax import (
     Pointer,
     Stmt,
     Switch,
-    Var,
     While,
     blocks,
     expressions,
@@ -55,7 +54,9 @@ class Accesses:
     found: list[Access]
     facts: list[Polynomial]
     loops: dict[str, For]  # by key, in order of appearance
-    parts: dict[str, tuple[str, ...]] = field(default_factory=dict)  # counters that a loop's key was split into
+    parts: dict[str, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # counters that a loop's key was split into
     around: list[Counter] = field(default_factory=list)  # of loops outside the nest
 
 
@@ -169,7 +170,9 @@ class _Collector:
         if load.array not in self.local:
             self._append(load.array, tuple(self._read(i) for i in load.index), stmt, write, update)
 
-    def _append(self, array: str, index: tuple[Polynomial, ...], stmt: Stmt, write: bool, update: str) -> None:
+    def _append(
+        self, array: str, index: tuple[Polynomial, ...], stmt: Stmt, write: bool, update: str
+    ) -> None:
         dims = self.dims.get(array, (None,))
         if len(index) < len(dims) and len(index) == 1:
             pass  # a flat access to a shaped array: compared in flat form
@@ -252,12 +255,18 @@ def _other_side(accesses: Accesses, access: Access, shared: frozenset[str]) -> A
 
     def renamed(poly: Polynomial) -> Polynomial:
         return poly.substitute(
-            {s: Polynomial.symbol(s + "'") for s in poly.symbols if s.startswith(("#", "?")) and s not in shared}
+            {
+                s: Polynomial.symbol(s + "'")
+                for s in poly.symbols
+                if s.startswith(("#", "?")) and s not in shared
+            }
         )
 
     def counter(c: Counter) -> Counter:
         key = c.key if c.key in shared else c.key + "'"
-        return Counter(key, None if c.last is None else renamed(c.last), c.step, tuple(renamed(p) for p in c.others))
+        return Counter(
+            key, None if c.last is None else renamed(c.last), c.step, tuple(renamed(p) for p in c.others)
+        )
 
     return Access(
         access.array,
@@ -361,7 +370,9 @@ def _peel(
         ranges = [*left, *(c for c in right if c.key.endswith("'"))]
         if any(_never(e, ranges, facts) for e in equations):
             return True
-        if any(n == e or n == -e or not n.terms for n in nonzero for e in equations or [Polynomial.constant(1)]):
+        if any(
+            n == e or n == -e or not n.terms for n in nonzero for e in equations or [Polynomial.constant(1)]
+        ):
             return True
         if any(_negative(a) or _negative(a + b) for a in bounds for b in bounds):
             return True

@@ -37,7 +37,9 @@ from agent.translator.c.types import INT
 class _Exits:
     """One kind of exit taken out of one body. `instead` is what an exit leaves behind."""
 
-    def __init__(self, kind: type[Return] | type[Continue] | type[Break], instead: Callable[[Stmt], Body], flag: str):
+    def __init__(
+        self, kind: type[Return] | type[Continue] | type[Break], instead: Callable[[Stmt], Body], flag: str
+    ):
         self.kind = kind
         self.instead = instead
         self.flag = Var(flag, INT)
@@ -48,8 +50,10 @@ class _Exits:
             return True
         if isinstance(stmt, For | While | Switch) and self.kind is not Return:
             # A switch catches break; continue passes through it.
-            return isinstance(stmt, Switch) and self.kind is Continue and any(
-                self.has(s) for _, body in stmt.cases for s in body
+            return (
+                isinstance(stmt, Switch)
+                and self.kind is Continue
+                and any(self.has(s) for _, body in stmt.cases for s in body)
             )
         match stmt:
             case If():
@@ -156,5 +160,3 @@ def without_breaks(body: Body, done: Var) -> Body | None:
         return None
     removed = exits.remove(body)
     return (Decl(exits.flag.name, INT), *removed) if exits.flag_used else removed
-
-

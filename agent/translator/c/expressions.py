@@ -187,7 +187,11 @@ class Expressions:
                         return None
                     step = self.value(node.right)
                     if node.op == "-":
-                        step = Unary("-", step, step.type) if constant(step) is None else number(-(constant(step) or 0))
+                        step = (
+                            Unary("-", step, step.type)
+                            if constant(step) is None
+                            else number(-(constant(step) or 0))
+                        )
                     return Place(left.array, left.indices, add(left.plus, step))
                 right = self.place(node.right) if node.op == "+" and self.is_pointer(node.right) else None
                 if right is not None:
@@ -199,7 +203,9 @@ class Expressions:
                 self.assignment(node)
                 return self.place(node.lvalue)
             case c_ast.TernaryOp() if self.is_pointer(node.iftrue):
-                unsupported(node, "a pointer chosen by a condition: the accesses behind it cannot be analysed")
+                unsupported(
+                    node, "a pointer chosen by a condition: the accesses behind it cannot be analysed"
+                )
             case _:
                 return None
 
@@ -279,7 +285,9 @@ class Expressions:
         else:
             unsupported(node, "this is taken as an array, but is none")
         if base is None or below is None:
-            unsupported(node, "a subscript on something that is not an array the function was given or declared")
+            unsupported(
+                node, "a subscript on something that is not an array the function was given or declared"
+            )
         return Place(base.array, (*base.indices, add(base.plus, below)), number(0))
 
     def _load(self, node: Any, at: Place) -> Load | Var:
@@ -396,7 +404,9 @@ class Expressions:
         result = self.temporary("both" if node.op == "&&" else "either", left, line_of(node))
         self.flush()
         test: Expr = result if node.op == "&&" else negate(result)
-        self.out.append(If(test, (*before, Assign(result, right, line=line_of(node)), *after), line=line_of(node)))
+        self.out.append(
+            If(test, (*before, Assign(result, right, line=line_of(node)), *after), line=line_of(node))
+        )
         return result
 
     def truth(self, node: Any) -> Expr:
@@ -480,7 +490,16 @@ class Expressions:
         if plain in BUILTIN_CONSTANTS and name != plain:
             return BUILTIN_CONSTANTS[plain]
         args = node.args.exprs if node.args is not None else []
-        if plain in ("memset", "memcpy", "memmove", "free", "assert", "__assert_fail", "expect", "unreachable"):
+        if plain in (
+            "memset",
+            "memcpy",
+            "memmove",
+            "free",
+            "assert",
+            "__assert_fail",
+            "expect",
+            "unreachable",
+        ):
             return self.call_memory(node, plain, args)
         if plain in CLASSIFIERS or plain in ("isinf_sign",):
             return Call(plain.removesuffix("_sign"), tuple(self.value(a) for a in args), INT)
@@ -541,5 +560,3 @@ def convert(value: Expr, kind: Scalar) -> Expr:
 
 def line_of(node: Any) -> int:
     return getattr(getattr(node, "coord", None), "line", 0) or 0
-
-

@@ -254,11 +254,15 @@ class Lowering(Declarations):
         if known is not None:
             chosen = node.iftrue if known else node.iffalse
             if chosen is not None:
-                self.statement_list((chosen.block_items or []) if isinstance(chosen, c_ast.Compound) else [chosen])
+                self.statement_list(
+                    (chosen.block_items or []) if isinstance(chosen, c_ast.Compound) else [chosen]
+                )
             return
         then, other = self.body_of(node.iftrue), self.body_of(node.iffalse)
         if then or other:
-            self.out.append(If(test, then, other, line_of(node)) if then else If(negate(test), other, (), line_of(node)))
+            self.out.append(
+                If(test, then, other, line_of(node)) if then else If(negate(test), other, (), line_of(node))
+            )
 
     def _while(self, node: Any) -> None:
         if self._countdown_while(node):
@@ -289,7 +293,12 @@ class Lowering(Declarations):
 
     def _give_up_countdown(self, node: Any, var: Var, body: Body) -> bool:
         line = line_of(node)
-        test = Binary(">" if isinstance(node.cond, c_ast.BinaryOp) and node.cond.op == ">" else "!=", var, number(0), INT)
+        test = Binary(
+            ">" if isinstance(node.cond, c_ast.BinaryOp) and node.cond.op == ">" else "!=",
+            var,
+            number(0),
+            INT,
+        )
         leave = self._leave((), test, (Assign(var, number(1), "-", line),), line)
         self.out.append(While(number(1), leave + body, line=line))
         return True
@@ -297,7 +306,9 @@ class Lowering(Declarations):
     def _decremented(self, cond: Any) -> Var | None:
         """The variable of `n--`, `n-- > 0`, `n-- != 0`."""
         step = cond.left if isinstance(cond, c_ast.BinaryOp) and cond.op in (">", "!=") else cond
-        if isinstance(cond, c_ast.BinaryOp) and (cond.op not in (">", "!=") or constant(self.value(cond.right)) != 0):
+        if isinstance(cond, c_ast.BinaryOp) and (
+            cond.op not in (">", "!=") or constant(self.value(cond.right)) != 0
+        ):
             return None
         if isinstance(step, c_ast.UnaryOp) and step.op == "p--" and isinstance(step.expr, c_ast.ID):
             var = self.find(step.expr)
@@ -322,7 +333,9 @@ class Lowering(Declarations):
         before, test, after = self.captured(lambda: self.truth(node.cond))
         line = line_of(node)
         if not before and not after:
-            if constant(test) == 0 and not any(isinstance(s, Break | Continue) for s in walk_statements(body)):
+            if constant(test) == 0 and not any(
+                isinstance(s, Break | Continue) for s in walk_statements(body)
+            ):
                 self.out += body
             else:
                 self.out.append(While(test, body, after=True, line=line))
@@ -338,8 +351,14 @@ class Lowering(Declarations):
         for item in items:
             if isinstance(item, c_ast.Case):
                 known = self.value(item.expr)
-                cases.append((c_generator.CGenerator().visit(item.expr) if constant(known) is None
-                              else str(constant(known)), self.body_of(c_ast.Compound(item.stmts))))
+                cases.append(
+                    (
+                        c_generator.CGenerator().visit(item.expr)
+                        if constant(known) is None
+                        else str(constant(known)),
+                        self.body_of(c_ast.Compound(item.stmts)),
+                    )
+                )
             elif isinstance(item, c_ast.Default):
                 cases.append((None, self.body_of(c_ast.Compound(item.stmts))))
             else:
@@ -378,10 +397,16 @@ class Lowering(Declarations):
             body = without_continues(body, self.fresh("skipped")) + others
         line = line_of(node)
         if not _steady(var, (bound, step), body):
-            self._as_while(test, body if others else without_continues(body, self.fresh("skipped")), steps if not others
-                           else tuple(s for s in steps if s not in others), line)
+            self._as_while(
+                test,
+                body if others else without_continues(body, self.fresh("skipped")),
+                steps if not others else tuple(s for s in steps if s not in others),
+                line,
+            )
             return True
-        self.out.append(self.loop(var, self.start_of(var), relation, bound, step, body, var.name in own, line))
+        self.out.append(
+            self.loop(var, self.start_of(var), relation, bound, step, body, var.name in own, line)
+        )
         return True
 
     def stepped(self, node: Any) -> Expr:
@@ -469,7 +494,7 @@ def _header(test: Expr, steps: Body) -> tuple[Var, str, Expr, Expr, Body] | None
                 if value is None and relation in (">", ">=") and stmt.op == "+":
                     continue
                 if value is not None and (
-                    value == 0 or (value < 0) != (relation in (">", ">=")) and relation != "!="
+                    value == 0 or ((value < 0) != (relation in (">", ">=")) and relation != "!=")
                 ):
                     continue
                 if relation == "!=" and value not in (1, -1):
@@ -533,8 +558,41 @@ def _address(expr: Expr) -> Var | None:
 
 
 #: Names that mean something in CUDA C++ and nothing in C.
-_RESERVED = (
-    "threadIdx blockIdx blockDim gridDim warpSize class new delete template this typename namespace operator "
-    "private public protected virtual friend try catch throw using bool true false and or not xor "
-    "launch block grid scalars min max abs"
-).split()
+_RESERVED = [
+    "threadIdx",
+    "blockIdx",
+    "blockDim",
+    "gridDim",
+    "warpSize",
+    "class",
+    "new",
+    "delete",
+    "template",
+    "this",
+    "typename",
+    "namespace",
+    "operator",
+    "private",
+    "public",
+    "protected",
+    "virtual",
+    "friend",
+    "try",
+    "catch",
+    "throw",
+    "using",
+    "bool",
+    "true",
+    "false",
+    "and",
+    "or",
+    "not",
+    "xor",
+    "launch",
+    "block",
+    "grid",
+    "scalars",
+    "min",
+    "max",
+    "abs",
+]

@@ -256,7 +256,9 @@ def nonempty(context: Context, dims: Iterable[For]) -> str:
         if depends or (dim.down and not dim.var.type.signed):
             parts.append(printer.expr(Binary(">", most(dim, every), number(0), INT), 3))
             continue
-        relation = "<" if dim.relation == "!=" and not dim.down else ">" if dim.relation == "!=" else dim.relation
+        relation = (
+            "<" if dim.relation == "!=" and not dim.down else ">" if dim.relation == "!=" else dim.relation
+        )
         test = Binary(relation, dim.lo, dim.bound, INT)
         if constant(dim.lo) == 0 and relation == "<":
             test = Binary(">", dim.bound, number(0), INT)
@@ -315,9 +317,11 @@ def _inside_only(stmt: Stmt, name: str) -> bool:
 
 def mentions(stmt: Stmt, name: str) -> bool:
     total = flow((stmt,))
-    return name in total.written or any(
-        getattr(e, "name", None) == name for e in all_expressions((stmt,))
-    ) or any(isinstance(s, For) and s.var.name == name for s in walk_statements((stmt,)))
+    return (
+        name in total.written
+        or any(getattr(e, "name", None) == name for e in all_expressions((stmt,)))
+        or any(isinstance(s, For) and s.var.name == name for s in walk_statements((stmt,)))
+    )
 
 
 def map_kernel(context: Context, stage: MapStage, choice: Choice) -> KernelCode:
@@ -379,7 +383,11 @@ def map_launch(
     return when_nonempty(
         context,
         stage.dims,
-        [f"const dim3 block({sizes});", f"const dim3 grid({grid});", f"{stage.name}<<<grid, block>>>({given.call()});"],
+        [
+            f"const dim3 block({sizes});",
+            f"const dim3 grid({grid});",
+            f"{stage.name}<<<grid, block>>>({given.call()});",
+        ],
     )
 
 
@@ -420,5 +428,3 @@ def comment_of(stage: Kernel) -> str:
         case _:
             names = ", ".join(f"`{r.var.name}`" for r in stage.reductions)
             return f"// Accumulates {names} (line {stage.line})."
-
-

@@ -5,11 +5,42 @@ from __future__ import annotations
 from agent.translator.c.syntax import Num
 from agent.translator.c.types import DOUBLE, FLOAT, INT, LONG, SIZE, UINT, Scalar
 
-_ONE = (
-    "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
-    "fabs floor ceil round trunc rint nearbyint cbrt erf erfc tgamma lgamma logb"
-).split()
-_TWO = "pow fmod atan2 hypot fmin fmax fdim copysign remainder nextafter".split()
+_ONE = [
+    "sqrt",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "fabs",
+    "floor",
+    "ceil",
+    "round",
+    "trunc",
+    "rint",
+    "nearbyint",
+    "cbrt",
+    "erf",
+    "erfc",
+    "tgamma",
+    "lgamma",
+    "logb",
+]
+_TWO = ["pow", "fmod", "atan2", "hypot", "fmin", "fmax", "fdim", "copysign", "remainder", "nextafter"]
 
 #: name: (parameter types, result type)
 FUNCTIONS: dict[str, tuple[tuple[Scalar, ...], Scalar]] = {
@@ -35,17 +66,57 @@ for _suffix, _kind in (("", DOUBLE), ("f", FLOAT)):
 CLASSIFIERS = {"isnan", "isinf", "isfinite", "signbit", "isnormal"}
 
 CONSTANTS: dict[str, Num] = {
-    **{name: Num(name, FLOAT) for name in ("INFINITY", "NAN", "HUGE_VALF", "FLT_MAX", "FLT_MIN", "FLT_EPSILON")},
+    **{
+        name: Num(name, FLOAT)
+        for name in ("INFINITY", "NAN", "HUGE_VALF", "FLT_MAX", "FLT_MIN", "FLT_EPSILON")
+    },
     **{name: Num(name, DOUBLE) for name in ("HUGE_VAL", "DBL_MAX", "DBL_MIN", "DBL_EPSILON")},
     **{
         "M_" + name: Num("M_" + name, DOUBLE)
-        for name in "E LOG2E LOG10E LN2 LN10 PI PI_2 PI_4 1_PI 2_PI 2_SQRTPI SQRT2 SQRT1_2".split()
+        for name in [
+            "E",
+            "LOG2E",
+            "LOG10E",
+            "LN2",
+            "LN10",
+            "PI",
+            "PI_2",
+            "PI_4",
+            "1_PI",
+            "2_PI",
+            "2_SQRTPI",
+            "SQRT2",
+            "SQRT1_2",
+        ]
     },
     **{
         name: Num(name, INT)
-        for name in "INT_MAX INT_MIN SHRT_MAX SHRT_MIN CHAR_MAX SCHAR_MAX SCHAR_MIN UCHAR_MAX CHAR_BIT "
-        "INT8_MAX INT8_MIN UINT8_MAX INT16_MAX INT16_MIN UINT16_MAX INT32_MAX INT32_MIN "
-        "FLT_DIG DBL_DIG FLT_MANT_DIG DBL_MANT_DIG FLT_MIN_EXP FLT_MAX_EXP RAND_MAX".split()
+        for name in [
+            "INT_MAX",
+            "INT_MIN",
+            "SHRT_MAX",
+            "SHRT_MIN",
+            "CHAR_MAX",
+            "SCHAR_MAX",
+            "SCHAR_MIN",
+            "UCHAR_MAX",
+            "CHAR_BIT",
+            "INT8_MAX",
+            "INT8_MIN",
+            "UINT8_MAX",
+            "INT16_MAX",
+            "INT16_MIN",
+            "UINT16_MAX",
+            "INT32_MAX",
+            "INT32_MIN",
+            "FLT_DIG",
+            "DBL_DIG",
+            "FLT_MANT_DIG",
+            "DBL_MANT_DIG",
+            "FLT_MIN_EXP",
+            "FLT_MAX_EXP",
+            "RAND_MAX",
+        ]
     },
     **{name: Num(name, UINT) for name in ("UINT_MAX", "UINT32_MAX")},
     **{name: Num(name, LONG) for name in ("LONG_MAX", "LONG_MIN", "INT64_MAX", "INT64_MIN", "LLONG_MAX")},

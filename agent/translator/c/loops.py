@@ -96,7 +96,11 @@ class Judge:
             else:
                 blockers.append(
                     f"line {conflict.first.line}: iterations of `{loop.var.name}` may meet in `{array}`"
-                    + (f" (with line {conflict.second.line})" if conflict.second.line != conflict.first.line else "")
+                    + (
+                        f" (with line {conflict.second.line})"
+                        if conflict.second.line != conflict.first.line
+                        else ""
+                    )
                 )
         return Verdict(
             loop,
@@ -194,9 +198,15 @@ def descend(loop: For) -> tuple[list[For], list[Stmt], Body]:
     written_arrays = arrays_written((loop,))
     while True:
         *before, last = body if body else (None,)
-        if not isinstance(last, For) or ends_early(last) or not all(_cheap(s, written_arrays) for s in before):
+        if (
+            not isinstance(last, For)
+            or ends_early(last)
+            or not all(_cheap(s, written_arrays) for s in before)
+        ):
             break
-        before_names = {s.name for s in before if isinstance(s, Decl)} | flow(tuple(s for s in before if s)).written
+        before_names = {s.name for s in before if isinstance(s, Decl)} | flow(
+            tuple(s for s in before if s)
+        ).written
         if not names_read((last.lo, last.bound, last.step)).isdisjoint(before_names):
             break
         band.append(last)
@@ -224,7 +234,8 @@ def parallel_nest(judge: Judge, loop: For, live_after: frozenset[str]) -> Nest |
     band_vars = {b.var.name for b in band}
     declared = set(scalars_declared(loop.body))
     carried = {
-        n for n in total.written
+        n
+        for n in total.written
         if n not in declared and n not in band_vars and (n in flow(loop.body).exposed or n in live_after)
     }
     if carried or any(ends_early(b) for b in band):
@@ -246,7 +257,12 @@ def parallel_nest(judge: Judge, loop: For, live_after: frozenset[str]) -> Nest |
                 fixed = frozenset(key_of(accesses, c) for c in chosen)
                 extra: set[Polynomial] = set()
                 met = conflicts(
-                    accesses, key_of(accesses, candidate), fixed, judge.dims, judge.same_memory, extra if assume else None
+                    accesses,
+                    key_of(accesses, candidate),
+                    fixed,
+                    judge.dims,
+                    judge.same_memory,
+                    extra if assume else None,
                 )
                 if all(judge._same_value(c.first.array, loop) for c in met):
                     chosen.append(candidate)
@@ -279,7 +295,9 @@ def _rectangular(loop: For, band: list[For], chosen: list[For]) -> bool:
     """Whether a grid can hold the loop: its bounds depend on no other loop, or on chosen ones in a known direction."""
     from agent.translator.c.normalise import hull
 
-    outer = [b for b in band[: band.index(loop)] if b.var.name in names_read((loop.lo, loop.bound, loop.step))]
+    outer = [
+        b for b in band[: band.index(loop)] if b.var.name in names_read((loop.lo, loop.bound, loop.step))
+    ]
     if any(b not in chosen for b in outer):
         return False
     return not outer or hull(loop, outer) is not None
@@ -296,7 +314,7 @@ def _tiny(loop: For) -> bool:
 def distribute(loop: For) -> list[For]:
     """A parallel loop as several over parts of its body that share no scalars; [loop] where it is one piece.
 
-        for (i) { for (j) a; for (j) b; }   ->   for (i) for (j) a;   for (i) for (j) b;
+    for (i) { for (j) a; for (j) b; }   ->   for (i) for (j) a;   for (i) for (j) b;
     """
     shared_prelude: list[Stmt] = []
     groups: list[list[Stmt]] = []
@@ -362,13 +380,17 @@ def promote_elements(loop: For, arrays: frozenset[str], taken: set[str], dims: D
             for n in walk(e)
             if isinstance(n, Load) and n.array == array
         }
-        if any(isinstance(n, Pointer) and n.array == array for e in all_expressions(loop.body) for n in walk(e)):
+        if any(
+            isinstance(n, Pointer) and n.array == array for e in all_expressions(loop.body) for n in walk(e)
+        ):
             return None
         constants = all(all(constant(i) is not None for i in e.index) for e in elements)
         if not elements or (len(elements) > 1 and not constants) or len(elements) > 16:
             return None
         for element in sorted(elements, key=repr):
-            if not names_read(element.index).isdisjoint(changing) or arrays_read(element.index) & arrays_written(loop.body):
+            if not names_read(element.index).isdisjoint(changing) or arrays_read(
+                element.index
+            ) & arrays_written(loop.body):
                 return None
             var = Var(fresh(taken, f"{array}_value"), element.type)
             replaced[element] = var
@@ -415,7 +437,12 @@ def fills_first(body: Body, decl: ArrayDecl) -> bool:
             covered = _covers(stmt, decl)
             if covered:
                 return True
-        if isinstance(stmt, Assign) and isinstance(stmt.target, Load) and stmt.target.array == decl.name and not reads:
+        if (
+            isinstance(stmt, Assign)
+            and isinstance(stmt.target, Load)
+            and stmt.target.array == decl.name
+            and not reads
+        ):
             at = tuple(constant(i) for i in stmt.target.index)
             if all(p is not None for p in at) and not stmt.op:
                 seen.add(tuple(p for p in at if p is not None))
@@ -432,7 +459,9 @@ def _covers(loop: For, decl: ArrayDecl) -> bool:
     if len(band) < len(decl.dims):
         return False
     for stmt in inner:
-        if not (isinstance(stmt, Assign) and isinstance(stmt.target, Load) and stmt.target.array == decl.name):
+        if not (
+            isinstance(stmt, Assign) and isinstance(stmt.target, Load) and stmt.target.array == decl.name
+        ):
             continue
         if stmt.op or len(stmt.target.index) != len(decl.dims):
             continue
@@ -460,7 +489,9 @@ def rounding_matters(judge: Judge, body: Body) -> bool:
     for stmt in walk_statements(body):
         match stmt:
             case While():
-                if any(e.type.is_float for e in all_expressions((replace(stmt, body=()),))) or _float_exit(stmt.body):
+                if any(e.type.is_float for e in all_expressions((replace(stmt, body=()),))) or _float_exit(
+                    stmt.body
+                ):
                     return True
             case For():
                 if ends_early(stmt) and (_float_exit(stmt.body) or _has_float(stmt.extra)):

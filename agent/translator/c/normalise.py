@@ -1,16 +1,16 @@
 """A lowered body made easier to analyse: counted loops found, walking indices made affine, dead code removed.
 
-    k = 0;                                  for (i = 0; i < n; i++)
-    for (i = 0; i < n; i++) {       ->          y[i * incy] = x[i];
-        y[k] = x[i]; k += incy;
-    }
+k = 0;                                  for (i = 0; i < n; i++)
+for (i = 0; i < n; i++) {       ->          y[i * incy] = x[i];
+    y[k] = x[i]; k += incy;
+}
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from agent.translator.c.dataflow import arrays_used, arrays_written, flow, flow_of, live_before, names_read
+from agent.translator.c.dataflow import arrays_used, flow, flow_of, live_before, names_read
 from agent.translator.c.exits import without_continues
 from agent.translator.c.frontend import _header, _steady
 from agent.translator.c.syntax import (
@@ -181,7 +181,11 @@ def _constants(body: Body) -> Body:
             values[name] = value
     if not values:
         return body
-    kept = tuple(s for s in body if not (isinstance(s, Assign) and isinstance(s.target, Var) and s.target.name in values))
+    kept = tuple(
+        s
+        for s in body
+        if not (isinstance(s, Assign) and isinstance(s.target, Var) and s.target.name in values)
+    )
     return tuple(map_expressions(s, lambda e: substitute(e, values)) for s in kept)
 
 
@@ -213,7 +217,7 @@ def _induction(loop: For) -> tuple[For, list[Assign]]:
     """Scalars that grow by the same amount in every iteration, put as functions of the loop's variable."""
     after: list[Assign] = []
     step = constant(loop.step)
-    if step is None or loop.relation == "!=" and step not in (1, -1):
+    if step is None or (loop.relation == "!=" and step not in (1, -1)):
         return loop, after
     if ends_early(loop):
         return loop, after
@@ -249,7 +253,10 @@ def _induction(loop: For) -> tuple[For, list[Assign]]:
 
 def _read_elsewhere(name: str, body: Body, update: Assign) -> bool:
     return any(
-        name in names_read((e,)) for s in walk_statements(body) if s is not update for e in _own_expressions(s)
+        name in names_read((e,))
+        for s in walk_statements(body)
+        if s is not update
+        for e in _own_expressions(s)
     )
 
 
@@ -293,7 +300,9 @@ def hull(loop: For, outer: list[For]) -> Expr | None:
     for around in reversed(outer):
         reader = Reader(frozenset(), frozenset(), {})
         poly = reader.read(count)
-        if poly.degree(around.var.name) > 1 or any(around.var.name in s and s != around.var.name for s in poly.symbols):
+        if poly.degree(around.var.name) > 1 or any(
+            around.var.name in s and s != around.var.name for s in poly.symbols
+        ):
             return None
         slope = poly.coefficient(around.var.name).as_constant
         if slope is None:
@@ -311,7 +320,12 @@ def simplified(expr: Expr) -> Expr:
         left, right = simplified(expr.left), simplified(expr.right)
         if expr.op == "+":
             return add(left, right)
-        if isinstance(right, Binary) and right.op == "-" and constant(right.right) is not None and constant(left) is None:
+        if (
+            isinstance(right, Binary)
+            and right.op == "-"
+            and constant(right.right) is not None
+            and constant(left) is None
+        ):
             return add(sub(left, right.left), right.right)
         return sub(left, right)
     return expr
@@ -379,11 +393,11 @@ def _sweep(body: Body, after: frozenset[str], leaving: frozenset[str] = frozense
             stmt = replace(stmt, body=_sweep(stmt.body, around, around))
         elif isinstance(stmt, If):
             before |= leaving if flow((stmt,)).leaves else frozenset()
-            stmt = replace(stmt, then=_sweep(stmt.then, live, leaving), other=_sweep(stmt.other, live, leaving))
+            stmt = replace(
+                stmt, then=_sweep(stmt.then, live, leaving), other=_sweep(stmt.other, live, leaving)
+            )
             if not stmt.then and not stmt.other:
                 continue
         live = before
         out.append(stmt)
     return tuple(reversed(out))
-
-

@@ -127,7 +127,9 @@ class _Planner:
         self.kernel_names: set[str] = set()
         self.notes: list[str] = []
         self.types: dict[str, Var] = {v.name: v for v in function.scalars}
-        dims = {a.name: a.dims for a in function.arrays.values()} | {t.array.name: t.array.dims for t in function.tables}
+        dims = {a.name: a.dims for a in function.arrays.values()} | {
+            t.array.name: t.array.dims for t in function.tables
+        }
         for stmt in walk_statements(body):
             if isinstance(stmt, Decl):
                 self.types[stmt.name] = Var(stmt.name, stmt.type)
@@ -228,7 +230,13 @@ class _Planner:
         return out
 
     def _statement(
-        self, stmt: Stmt, rest: Body, live: frozenset[str], in_loop: bool, out: list[Stage], pending: list[Stmt]
+        self,
+        stmt: Stmt,
+        rest: Body,
+        live: frozenset[str],
+        in_loop: bool,
+        out: list[Stage],
+        pending: list[Stmt],
     ) -> None:
         match stmt:
             case Decl():
@@ -262,7 +270,9 @@ class _Planner:
             case _:
                 pending.append(stmt)
 
-    def _flush(self, out: list[Stage], pending: list[Stmt], live: frozenset[str], why: tuple[str, ...] = ()) -> None:
+    def _flush(
+        self, out: list[Stage], pending: list[Stmt], live: frozenset[str], why: tuple[str, ...] = ()
+    ) -> None:
         body = _sweep(tuple(pending), live)
         pending.clear()
         if not any(not isinstance(s, Decl) for s in body):
@@ -298,7 +308,9 @@ class _Planner:
     def _kernel_name(self, role: str, body: Body) -> str:
         arrays = sorted(arrays_written(body))
         if role == "map":
-            wanted = f"{self.function.name}_{'_'.join(arrays[:2])}" if arrays else f"{self.function.name}_kernel"
+            wanted = (
+                f"{self.function.name}_{'_'.join(arrays[:2])}" if arrays else f"{self.function.name}_kernel"
+            )
         else:
             wanted = f"{self.function.name}_{role}"
         if wanted in self.function.taken:
@@ -307,7 +319,9 @@ class _Planner:
         return name
 
     # Conditions
-    def _if(self, stmt: If, live: frozenset[str], in_loop: bool, out: list[Stage], pending: list[Stmt]) -> None:
+    def _if(
+        self, stmt: If, live: frozenset[str], in_loop: bool, out: list[Stage], pending: list[Stmt]
+    ) -> None:
         host_writes = [
             s
             for s in walk_statements((stmt,))
@@ -431,18 +445,31 @@ class _Planner:
         return all(self.on_host(e) for e in (loop.lo, loop.bound, loop.step))
 
     def _map(
-        self, nest: Nest, verdict: Verdict, loop: For, live: frozenset[str], out: list[Stage], pending: list[Stmt]
+        self,
+        nest: Nest,
+        verdict: Verdict,
+        loop: For,
+        live: frozenset[str],
+        out: list[Stage],
+        pending: list[Stmt],
     ) -> None:
         self._flush(out, pending, live_before((loop,), live))
         stage = MapStage(
-            self._kernel_name("map", nest.body), nest.dims, nest.body, verdict.atomics, live, line=loop.line,
+            self._kernel_name("map", nest.body),
+            nest.dims,
+            nest.body,
+            verdict.atomics,
+            live,
+            line=loop.line,
             exact=rounding_matters(self.judge, nest.body),
         )
         self._check_home(stage)
         conditions = sorted(nest.assumed | verdict.assumed, key=str)
         out.append(self._checked(stage, conditions, loop, live) if conditions else stage)
 
-    def _checked(self, stage: MapStage, conditions: list[Polynomial], loop: For, live: frozenset[str]) -> Stage:
+    def _checked(
+        self, stage: MapStage, conditions: list[Polynomial], loop: For, live: frozenset[str]
+    ) -> Stage:
         """The kernel where rows do not overlap, one thread where they do."""
         test: Expr | None = None
         for condition in conditions:
@@ -452,7 +479,9 @@ class _Planner:
                 test = part if test is None else Binary("&&", test, part, INT)
         if test is None:
             return stage
-        serial = SerialStage(self._kernel_name("overlapping", (loop,)), (loop,), ("rows overlap",), live, line=loop.line)
+        serial = SerialStage(
+            self._kernel_name("overlapping", (loop,)), (loop,), ("rows overlap",), live, line=loop.line
+        )
         return HostIf(test, (stage,), (serial,), "Rows that overlap are written in C's order, by one thread.")
 
     def _atomic_nest(self, loop: For, live: frozenset[str]) -> Nest:
@@ -476,7 +505,9 @@ class _Planner:
     def _reduce(
         self, loop: For, verdict: Verdict, live: frozenset[str], out: list[Stage], pending: list[Stmt]
     ) -> None:
-        names = {r.var.name for r in verdict.reductions} | {r.companion.name for r in verdict.reductions if r.companion}
+        names = {r.var.name for r in verdict.reductions} | {
+            r.companion.name for r in verdict.reductions if r.companion
+        }
         for name in sorted(names):
             if name not in self.device_names:
                 raise _Demote(name)
@@ -494,7 +525,9 @@ class _Planner:
         body = _rest(loop, dims)
         total = flow(tuple(pending))
         main_reads = flow(body).exposed - names
-        if not main_reads.isdisjoint(total.written) or not arrays_used(body).isdisjoint(arrays_written(tuple(pending))):
+        if not main_reads.isdisjoint(total.written) or not arrays_used(body).isdisjoint(
+            arrays_written(tuple(pending))
+        ):
             self._flush(out, pending, live_before((loop,), live))
         if contains_loop(tuple(pending)) or not arrays_written(body).isdisjoint(arrays_used(tuple(pending))):
             self._flush(out, pending, live_before((loop,), live))
@@ -515,7 +548,9 @@ class _Planner:
         self._check_home(stage)
         out.append(stage)
 
-    def _otherwise(self, loop: For | While, live: frozenset[str], out: list[Stage], pending: list[Stmt]) -> None:
+    def _otherwise(
+        self, loop: For | While, live: frozenset[str], out: list[Stage], pending: list[Stmt]
+    ) -> None:
         """A loop on the host around kernels where something inside is parallel, else one thread."""
         header = (loop.lo, loop.bound, loop.step) if isinstance(loop, For) else (loop.test,)
         header_on_host = all(self.on_host(e) for e in header)
@@ -602,7 +637,10 @@ class _Planner:
         inner: Body = body
         if counted:
             start.append(Assign(loop.var, loop.lo, line=loop.line))
-            inner = (*inner, If(going, (Assign(loop.var, add(turn, loop.step), line=loop.line),), line=loop.line))
+            inner = (
+                *inner,
+                If(going, (Assign(loop.var, add(turn, loop.step), line=loop.line),), line=loop.line),
+            )
         if loop.extra is not None:
             inner = (If(loop.extra, inner, (Assign(done, number(1), line=loop.line),), line=loop.line),)
         whole: Body = (If(going, inner, line=loop.line),)
@@ -642,7 +680,7 @@ def _reading(stmt: Stmt, var: Var, other: Var) -> Stmt:
 def first_match(loop: For, taken: set[str]) -> Body | None:
     """A search that stops at its first hit, as a minimum over all hits.
 
-        for (i...) if (hit(i)) { at = i; break; }   ->   first = min over hits of i;  if (first < n) at = first;
+    for (i...) if (hit(i)) { at = i; break; }   ->   first = min over hits of i;  if (first < n) at = first;
     """
     *prelude, last = loop.body
     if loop.down or constant(loop.step) != 1 or loop.relation not in ("<", "<="):
@@ -706,7 +744,10 @@ def joined_serials(stages: Iterable[Stage]) -> list[Stage]:
                 shared = _shared(last.guards, stage.guards)
                 out[-1] = replace(
                     last,
-                    body=(*_conditional(last.body, last.guards[shared:]), *_conditional(stage.body, stage.guards[shared:])),
+                    body=(
+                        *_conditional(last.body, last.guards[shared:]),
+                        *_conditional(stage.body, stage.guards[shared:]),
+                    ),
                     guards=last.guards[:shared],
                     why=(*last.why, *stage.why),
                     live=last.live | stage.live,
@@ -781,7 +822,8 @@ def _small(loop: For) -> bool:
 def _data_dependent(verdict: Verdict) -> bool:
     """Whether the atomics hit places that data decide, as in a histogram."""
     return any(
-        any(s.startswith("?") for p in (*c.first.index, *c.second.index) for s in p.symbols) for c in verdict.conflicts
+        any(s.startswith("?") for p in (*c.first.index, *c.second.index) for s in p.symbols)
+        for c in verdict.conflicts
     )
 
 
@@ -799,5 +841,3 @@ def _as_expression(poly: Polynomial, types: dict[str, Var]) -> Expr:
 
 def _unsupported(message: str, line: int) -> TaskProblem:
     return TaskProblem(Problem(kind="unsupported_construct", message=message, line=line or None))
-
-

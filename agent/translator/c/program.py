@@ -6,10 +6,10 @@ import dataclasses
 import re
 
 from agent.translator.c.emit import Printer
+from agent.translator.c.helpers import HELPERS
 from agent.translator.c.kernels import Context, KernelCode
 from agent.translator.c.passes.catalogue import emit_kernel
 from agent.translator.c.planner import own_names
-from agent.translator.c.reduce import HELPERS
 from agent.translator.c.schedules import Schedule
 from agent.translator.c.stages import (
     HostAssign,
@@ -61,7 +61,11 @@ class _Program:
         parts += [self._table(t) for t in self.context.function.tables]
         if self.context.plan.device:
             fields = [f"    {v.type.name} {n};" for n, v in self.context.plan.device.items()]
-            parts.append("// Scalars that one kernel computes and another reads.\nstruct Scalars {\n" + "\n".join(fields) + "\n};")
+            parts.append(
+                "// Scalars that one kernel computes and another reads.\nstruct Scalars {\n"
+                + "\n".join(fields)
+                + "\n};"
+            )
         parts += [self._helper(h) for h in self.context.function.helpers]
         names = dict.fromkeys(h for n in self.order for h in self.codes[n].helpers)
         parts += [HELPERS[name] for name in names]
@@ -80,7 +84,9 @@ class _Program:
         headers = ["#include <cuda_runtime.h>"]
         if used & {"FLT_MAX", "FLT_MIN", "FLT_EPSILON", "DBL_MAX", "DBL_MIN", "DBL_EPSILON"}:
             headers.append("#include <cfloat>")
-        code = "".join(c.text for c in self.codes.values()) + "".join(HELPERS[h] for c in self.codes.values() for h in c.helpers)
+        code = "".join(c.text for c in self.codes.values()) + "".join(
+            HELPERS[h] for c in self.codes.values() for h in c.helpers
+        )
         if any(n.endswith(("_MAX", "_MIN")) and not n.startswith(("FLT", "DBL")) for n in used) or any(
             w in code for w in ("INT_M", "LONG_M", "CHAR_M", "SHRT_M")
         ):
@@ -94,7 +100,9 @@ class _Program:
         return "\n".join([*notes, *headers])
 
     def _names(self) -> set[str]:
-        bodies = [s.body for s in kernels(self.context.plan.stages)] + [h.body for h in self.context.function.helpers]
+        bodies = [s.body for s in kernels(self.context.plan.stages)] + [
+            h.body for h in self.context.function.helpers
+        ]
         return {e.text for b in bodies for e in all_expressions(b) if isinstance(e, Num)}
 
     def _table(self, table: object) -> str:
@@ -131,7 +139,10 @@ class _Program:
             inside.append("cudaMemset(scalars, 0, sizeof(Scalars));")
             self.released.append("scalars")
         for buffer in buffers:
-            inside += [f"{buffer.type} *{buffer.name};", f"cudaMalloc(&{buffer.name}, {buffer.count} * sizeof({buffer.type}));"]
+            inside += [
+                f"{buffer.type} *{buffer.name};",
+                f"cudaMalloc(&{buffer.name}, {buffer.count} * sizeof({buffer.type}));",
+            ]
             self.released.append(buffer.name)
         inside += self._stages(self.context.plan.stages)
         inside += [f"cudaFree({name});" for name in reversed(self.released)]
@@ -256,5 +267,3 @@ def _merge_declarations(lines: list[str]) -> list[str]:
 
 def _mentions(text: str, name: str) -> bool:
     return re.search(rf"\b{re.escape(name)}\b", text) is not None
-
-

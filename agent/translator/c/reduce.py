@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agent.translator.c.dataflow import flow
+from agent.translator.c.helpers import NONE, better, block_reduce, helper_name, partial_type
 from agent.translator.c.kernels import (
     Buffer,
     Context,
@@ -28,7 +29,6 @@ from agent.translator.c.stages import ReduceStage
 from agent.translator.c.syntax import Assign, Body, For, constant
 
 MAX_BLOCKS = 1024
-NONE = "-1"  # a position that was never set
 
 
 def reduce_kernel(context: Context, stage: ReduceStage, choice: Choice) -> KernelCode:
@@ -43,7 +43,7 @@ def reduce_kernel(context: Context, stage: ReduceStage, choice: Choice) -> Kerne
     buffers = [Buffer(name, kind, str(blocks)) for name, kind in zip(buffer_names(stage), types, strict=True)]
     total = product(context, stage.dims, stage.dims)
     test = nonempty(context, stage.dims)
-    per_block = threads * choice.per_thread
+    per_block = threads // 32 if choice.rows else threads * choice.per_thread
     need = f"blocks_for({total}, {per_block})"
     count = f"const int blocks = min({need}, {MAX_BLOCKS});"
     if test:
@@ -61,10 +61,6 @@ def reduce_kernel(context: Context, stage: ReduceStage, choice: Choice) -> Kerne
 FINISH_THREADS = 256
 
 
-def partial_type(reduction: Reduction) -> str:
-    return "int" if reduction.op == "any" else reduction.var.type.name
-
-
 def _main(
     context: Context, stage: ReduceStage, choice: Choice, threads: int, helpers: list[str]
 ) -> tuple[str, str]:
@@ -80,11 +76,21 @@ def _main(
         lines.append(f"{partial_type(r)} {r.var.name} = {identity(r)};")
         if r.companion:
             lines.append(f"{r.companion.type.name} {r.companion.name} = {NONE};")
-    lines += grid_stride(context, stage.dims, printer.body(body, 1))
+    if choice.rows:
+        from agent.translator.c.passes.rows import shared_points
+
+        points, lane, more = shared_points(context, stage)
+        helpers += [h for h in more if h not in helpers]
+        lines += warp_stride(context, stage.dims[0], points, lane)
+        lines += _only_lane_zero(stage, lane)
+    else:
+        lines += grid_stride(context, stage.dims, printer.body(body, 1))
     lines += _block_results(stage, choice, threads, helpers)
     partials = [f"{partial_type(r)} *__restrict__ {r.var.name}_partials" for r in stage.reductions]
     partials += [
-        f"{r.companion.type.name} *__restrict__ {r.companion.name}_partials" for r in stage.reductions if r.companion
+        f"{r.companion.type.name} *__restrict__ {r.companion.name}_partials"
+        for r in stage.reductions
+        if r.companion
     ]
     parameters = ", ".join([*given.parameters, *partials])
     text = [comment_of(stage), f"__global__ void {stage.name}({parameters}) {{"]
@@ -96,7 +102,9 @@ def _main(
 
 def buffer_names(stage: ReduceStage) -> list[str]:
     """Of the blocks' partial results: values first, then positions."""
-    names = [r.var.name for r in stage.reductions] + [r.companion.name for r in stage.reductions if r.companion]
+    names = [r.var.name for r in stage.reductions] + [
+        r.companion.name for r in stage.reductions if r.companion
+    ]
     return [f"{stage.name}_partials"] if len(names) == 1 else [f"{stage.name}_{n}_partials" for n in names]
 
 
@@ -141,6 +149,31 @@ def grid_stride(context: Context, dims: tuple[For, ...], inner: list[str]) -> li
     return [*lines, *inner, "}"]
 
 
+def warp_stride(context: Context, loop: For, points: list[str], lane: str) -> list[str]:
+    """A loop over points, a warp for each."""
+    printer = context.host_printer()
+    defined, _ = index_lines(printer, loop, "point")
+    return [
+        f"const int {lane} = threadIdx.x % 32;",
+        f"const int points = {printer.expr(trip_count(loop))};",
+        "for (int point = (blockIdx.x * blockDim.x + threadIdx.x) / 32; point < points; "
+        "point += gridDim.x * blockDim.x / 32) {",
+        *("    " + line for line in defined),
+        *("    " + line for line in points),
+        "}",
+    ]
+
+
+def _only_lane_zero(stage: ReduceStage, lane: str) -> list[str]:
+    """Every lane of a warp holds the warp's result: one of them hands it on."""
+    lines = [f"if ({lane} != 0) {{"]
+    for r in stage.reductions:
+        lines.append(f"    {r.var.name} = {identity(r)};")
+        if r.companion:
+            lines.append(f"    {r.companion.name} = {NONE};")
+    return [*lines, "}"]
+
+
 def _block_results(stage: ReduceStage, choice: Choice, threads: int, helpers: list[str]) -> list[str]:
     lines: list[str] = []
     for r in stage.reductions:
@@ -152,136 +185,6 @@ def _block_results(stage: ReduceStage, choice: Choice, threads: int, helpers: li
             lines.append(f"    {r.companion.name}_partials[blockIdx.x] = {r.companion.name};")
     lines.append("}")
     return lines
-
-
-def block_reduce(r: Reduction, choice: Choice, helpers: list[str]) -> list[str]:
-    """Lines that leave the block's result in thread 0's variable."""
-    name = helper_name(r, choice.shuffle)
-    if name not in helpers:
-        helpers.append(name)
-    HELPERS[name] = helper_text(r, name, choice.shuffle)
-    if r.companion:
-        return [f"{name}({r.var.name}, {r.companion.name});"]
-    return [f"{r.var.name} = {name}({r.var.name});"]
-
-
-#: Text of every helper that was asked for, by name.
-HELPERS: dict[str, str] = {}
-
-
-def helper_name(r: Reduction, shuffle: bool) -> str:
-    word = {"+": "sum", "*": "product", "&": "and", "|": "or", "^": "xor", "&&": "all", "||": "any"}.get(r.op, r.op)
-    if r.op == "any":
-        word = "all" if r.constant == "0" else "any"
-    kind = partial_type(r).replace(" ", "_")
-    if r.companion:
-        word += "_at" + ("" if r.strict else "_last")
-        kind += "_" + r.companion.type.name.replace(" ", "_")
-    return f"block_{word}_{kind}" + ("_shuffled" if shuffle else "")
-
-
-def helper_text(r: Reduction, name: str, shuffle: bool) -> str:
-    if r.companion:
-        return _pair_helper(r, name, shuffle)
-    kind = partial_type(r)
-    if not shuffle:
-        return f"""// The block's result, in thread 0: a tree in shared memory.
-__device__ {kind} {name}({kind} value) {{
-    __shared__ {kind} shared[1024];
-    shared[threadIdx.x] = value;
-    __syncthreads();
-    for (int half = blockDim.x / 2; half > 0; half /= 2) {{
-        if (threadIdx.x < half) {{
-            shared[threadIdx.x] = {combine(r, "shared[threadIdx.x]", "shared[threadIdx.x + half]")};
-        }}
-        __syncthreads();
-    }}
-    const {kind} result = shared[0];
-    __syncthreads();
-    return result;
-}}"""
-    return f"""// The block's result, in thread 0: lanes pass values down, then the first warp joins the warps' results.
-__device__ {kind} {name}({kind} value) {{
-    __shared__ {kind} warps[32];
-    for (int half = 16; half > 0; half /= 2) {{
-        value = {combine(r, "value", "__shfl_down_sync(0xffffffff, value, half)")};
-    }}
-    if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
-    __syncthreads();
-    if (threadIdx.x < 32) {{
-        value = threadIdx.x < blockDim.x / 32 ? warps[threadIdx.x] : {identity(r)};
-        for (int half = 16; half > 0; half /= 2) {{
-            value = {combine(r, "value", "__shfl_down_sync(0xffffffff, value, half)")};
-        }}
-    }}
-    __syncthreads();
-    return value;
-}}"""
-
-
-def better(r: Reduction, value: str, at: str, other_value: str, other_at: str) -> str:
-    """Whether the other pair replaces this one: as the sequential loop would have it."""
-    assert r.companion is not None
-    relation = ">" if r.op == "max" else "<"
-    order = "<" if r.strict else ">"
-    return (
-        f"{other_at} != {NONE} && ({at} == {NONE} || {other_value} {relation} {value} || "
-        f"({other_value} == {value} && {other_at} {order} {at}))"
-    )
-
-
-def _pair_helper(r: Reduction, name: str, shuffle: bool) -> str:
-    assert r.companion is not None
-    kind, at = partial_type(r), r.companion.type.name
-    if not shuffle:
-        test = better(r, "values[threadIdx.x]", "places[threadIdx.x]", "values[other]", "places[other]")
-        return f"""// The block's extreme and its place, in thread 0: a tree in shared memory.
-__device__ void {name}({kind} &value, {at} &place) {{
-    __shared__ {kind} values[1024];
-    __shared__ {at} places[1024];
-    values[threadIdx.x] = value;
-    places[threadIdx.x] = place;
-    __syncthreads();
-    for (int half = blockDim.x / 2; half > 0; half /= 2) {{
-        const int other = threadIdx.x + half;
-        if (threadIdx.x < half && ({test})) {{
-            values[threadIdx.x] = values[other];
-            places[threadIdx.x] = places[other];
-        }}
-        __syncthreads();
-    }}
-    value = values[0];
-    place = places[0];
-    __syncthreads();
-}}"""
-    test = better(r, "value", "place", "other_value", "other_place")
-    step = f"""for (int half = 16; half > 0; half /= 2) {{
-        const {kind} other_value = __shfl_down_sync(0xffffffff, value, half);
-        const {at} other_place = __shfl_down_sync(0xffffffff, place, half);
-        if ({test}) {{
-            value = other_value;
-            place = other_place;
-        }}
-    }}"""
-    inner = step.replace("\n", "\n    ")
-    return f"""// The block's extreme and its place, in thread 0: lanes pass pairs down, then the first warp joins the warps'.
-__device__ void {name}({kind} &value, {at} &place) {{
-    __shared__ {kind} values[32];
-    __shared__ {at} places[32];
-    {step}
-    if (threadIdx.x % 32 == 0) {{
-        values[threadIdx.x / 32] = value;
-        places[threadIdx.x / 32] = place;
-    }}
-    __syncthreads();
-    if (threadIdx.x < 32) {{
-        const bool there = threadIdx.x < blockDim.x / 32;
-        value = there ? values[threadIdx.x] : {identity(r)};
-        place = there ? places[threadIdx.x] : {NONE};
-        {inner}
-    }}
-    __syncthreads();
-}}"""
 
 
 def _finish(context: Context, stage: ReduceStage, choice: Choice, helpers: list[str]) -> tuple[str, str]:
@@ -370,5 +273,3 @@ def _join(r: Reduction) -> list[str]:
     if r.op in ("+", "*", "&", "|", "^"):
         return [f"{name} {r.op}= {total};"]
     return [f"{name} = {combine(r, name, total)};"]
-
-

@@ -47,7 +47,9 @@ _PLAIN = {"+": "+", "-": "+", "*": "*", "&": "&", "|": "|", "^": "^"}
 def find_reduction(name: str, loop: For, live_after: frozenset[str]) -> Reduction | None:
     """How `loop` accumulates the scalar, None where it does so in no known way."""
     writes = [
-        s for s in walk_statements(loop.body) if isinstance(s, Assign) and isinstance(s.target, Var) and s.target.name == name
+        s
+        for s in walk_statements(loop.body)
+        if isinstance(s, Assign) and isinstance(s.target, Var) and s.target.name == name
     ]
     if not writes:
         return None
@@ -166,7 +168,11 @@ def _extreme_branch(var: Var, writes: list[Assign], loop: For) -> Reduction | No
 
 def _outside_inner_loops(wanted: Stmt, body: Body) -> bool:
     return any(
-        s == wanted or (isinstance(s, If) and (_outside_inner_loops(wanted, s.then) or _outside_inner_loops(wanted, s.other)))
+        s == wanted
+        or (
+            isinstance(s, If)
+            and (_outside_inner_loops(wanted, s.then) or _outside_inner_loops(wanted, s.other))
+        )
         for s in body
     )
 
@@ -250,5 +256,3 @@ def combine(reduction: Reduction, left: str, right: str) -> str:
             return f"({left} & {right})" if reduction.constant == "0" else f"({left} | {right})"
         case op:
             return f"{left} {op} {right}"
-
-

@@ -32,7 +32,7 @@ class Schedule:
 
 def default_block(dims: int) -> tuple[int, ...]:
     """Threads per axis where nothing was chosen."""
-    return {1: (256,), 2: (16, 16)}.get(dims, (8, 8, 4))
+    return {1: (256,), 2: (32, 8)}.get(dims, (32, 4, 2))
 
 
 __all__ = ["Choice", "Schedule", "default_block", "replace"]

@@ -118,7 +118,9 @@ class Unit:
             case c_ast.ArrayDecl():
                 inner = self.declared(node.type, depth)
                 if inner.kind == "pointer":
-                    unsupported(node, "an array of pointers: rows may lie anywhere, so accesses cannot be analysed")
+                    unsupported(
+                        node, "an array of pointers: rows may lie anywhere, so accesses cannot be analysed"
+                    )
                 return Declared("array", inner.type, (node.dim, *inner.dims))
             case c_ast.PtrDecl():
                 inner = self.declared(node.type, depth)
@@ -131,7 +133,9 @@ class Unit:
                 return Declared("pointer", inner.type, (None, *inner.dims))
             case c_ast.Struct() | c_ast.Union():
                 word = "struct" if isinstance(node, c_ast.Struct) else "union"
-                unsupported(node, f"`{word} {node.name or ''}`".rstrip() + ": aggregates are not translated yet")
+                unsupported(
+                    node, f"`{word} {node.name or ''}`".rstrip() + ": aggregates are not translated yet"
+                )
             case c_ast.FuncDecl():
                 unsupported(node, "a function pointer: what it calls is not known before it runs")
             case _:

@@ -58,7 +58,6 @@ class SerialStage:
     guards: tuple[Guard, ...] = ()
     line: int = 0
 
-
     @property
     def exact(self) -> bool:
         return True

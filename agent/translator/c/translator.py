@@ -61,7 +61,9 @@ class CTranslator:
                 choice = draft.schedule.choices[position]
                 found += [
                     (o.gain * numbers.share, position, o)
-                    for o in offers(self.context, stage, choice, numbers)
+                    for o in offers(
+                        self.context, stage, choice, numbers, measured.get(f"{stage.name}_finish")
+                    )
                 ]
         for _, position, offer in sorted(found, key=lambda f: -f[0]):
             schedule = draft.schedule.change(position, offer.choice)

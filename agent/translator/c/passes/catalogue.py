@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agent.translator.c.kernels import Context, KernelCode, map_kernel, serial_kernel
-from agent.translator.c.passes import matrix, order, rows, transposed
+from agent.translator.c.passes import matrix, order, reduction, rows, transposed
 from agent.translator.c.passes.measured import Measured, Offer
 from agent.translator.c.reduce import reduce_kernel
 from agent.translator.c.schedules import Choice
@@ -29,8 +29,15 @@ def emit_kernel(context: Context, stage: Kernel, choice: Choice) -> KernelCode:
             return serial_kernel(context, stage)
 
 
-def offers(context: Context, stage: Kernel, choice: Choice, measured: Measured) -> Iterator[Offer]:
-    """Every improvement that is legal, not yet made and argued for by a measured number."""
+def offers(
+    context: Context, stage: Kernel, choice: Choice, measured: Measured, finish: Measured | None
+) -> Iterator[Offer]:
+    """Every improvement that is legal, not yet made and argued for by a measured number.
+
+    `finish`: the numbers of a reduction's second kernel.
+    """
+    if isinstance(stage, ReduceStage):
+        yield from reduction.offers(context, stage, choice, measured, finish)
     if isinstance(stage, MapStage):
         yield from order.offers(context, stage, choice, measured)
         yield from rows.offers(context, stage, choice, measured)

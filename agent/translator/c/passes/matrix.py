@@ -11,9 +11,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from agent.translator.c.affine import Reader
 from agent.translator.c.dataflow import arrays_written, flow, names_read
-from agent.translator.c.kernels import Context, KernelCode, index_lines, most, plain, prepared, signature, when_nonempty
+from agent.translator.c.kernels import (
+    Context,
+    KernelCode,
+    index_lines,
+    most,
+    plain,
+    prepared,
+    signature,
+    when_nonempty,
+)
 from agent.translator.c.loops import promote_elements
+from agent.translator.c.normalise import last_value, simplified
 from agent.translator.c.passes.measured import Measured, Offer, number
 from agent.translator.c.passes.strides import flat_index
 from agent.translator.c.planner import own_names, whole_body
@@ -32,6 +43,7 @@ from agent.translator.c.syntax import (
     Unary,
     Var,
     contains_loop,
+    sub,
     substitute,
     walk,
 )
@@ -55,6 +67,21 @@ class Product:
     left_along_inner: bool  # whether neighbours along `inner` are neighbours in memory
     right_along_column: bool
 
+    @property
+    def square(self) -> For:
+        """The column loop over all of its range, where its bounds depend on the row."""
+        ends = {True: self.row.lo, False: sub(last_value(self.row), self.row.step)}
+
+        def widest(expr: Expr, low: bool) -> Expr:
+            """A bound at the end of the row loop that makes it smallest (or largest)."""
+            slope = (
+                Reader(frozenset(), frozenset(), {}).read(expr).coefficient(self.row.var.name).as_constant
+                or 0
+            )
+            return simplified(substitute(expr, {self.row.var.name: ends[low == (slope >= 0)]}))
+
+        return replace(self.column, lo=widest(self.column.lo, True), bound=widest(self.column.bound, False))
+
 
 def match(context: Context, stage: MapStage) -> Product | None:
     """None where the nest is not of this kind."""
@@ -62,20 +89,29 @@ def match(context: Context, stage: MapStage) -> Product | None:
         return None
     row, column = stage.dims[-2], stage.dims[-1]
     variables = {d.var.name for d in stage.dims}
-    if not all(plain(d) and names_read((d.lo, d.bound)).isdisjoint(variables) for d in (row, column)):
+    others = variables - {row.var.name}
+    if not plain(row) or not names_read((row.lo, row.bound)).isdisjoint(variables):
+        return None
+    if not plain(column) or not names_read((column.lo, column.bound)).isdisjoint(others):
         return None
     found = _split(context, stage.body)
     if found is None:
         return None
     before, inner, after = found
-    if not plain(inner) or not names_read((inner.lo, inner.bound)).isdisjoint(variables | flow(before).written):
+    if not plain(inner) or not names_read((inner.lo, inner.bound)).isdisjoint(
+        variables | flow(before).written
+    ):
         return None
     summed = _summed(inner.body)
     if summed is None or contains_loop(before) or contains_loop(after):
         return None
     total, value = summed
     loads = list(dict.fromkeys(n for n in walk(value) if isinstance(n, Load)))
-    if len(loads) != 2 or {n.array for n in loads} & arrays_written(stage.body) or not _is_product(value, loads):
+    if (
+        len(loads) != 2
+        or {n.array for n in loads} & arrays_written(stage.body)
+        or not _is_product(value, loads)
+    ):
         return None
     if not names_read((value,)) <= {*variables, inner.var.name} | set(context.plan.host):
         return None
@@ -128,7 +164,9 @@ def _is_product(value: Expr, loads: list[Load]) -> bool:
             return value in loads
         case Binary(op="*"):
             sides = [{n for n in walk(s) if isinstance(n, Load)} for s in (value.left, value.right)]
-            return all(not s or _is_product(e, loads) for s, e in zip(sides, (value.left, value.right), strict=True))
+            return all(
+                not s or _is_product(e, loads) for s, e in zip(sides, (value.left, value.right), strict=True)
+            )
         case Cast() | Unary(op="-"):
             return _is_product(value.arg, loads)
         case Call():
@@ -186,7 +224,7 @@ def matrix_kernel(context: Context, stage: MapStage, choice: Choice) -> KernelCo
     ]
     for axis, batch in zip(("z",), stage.dims[:-2], strict=False):
         lines += index_lines(printer, batch, f"blockIdx.{axis}")[0]
-    lo_i, lo_j = printer.expr(found.row.lo), printer.expr(found.column.lo)
+    lo_i, lo_j = printer.expr(found.row.lo), printer.expr(found.square.lo)
     lines.append(f"const int first_{i} = {_plus(lo_i, f'blockIdx.y * {size}')};")
     lines.append(f"const int first_{j} = {_plus(lo_j, f'blockIdx.x * {size}')};")
     many = each > 1
@@ -195,8 +233,12 @@ def matrix_kernel(context: Context, stage: MapStage, choice: Choice) -> KernelCo
     lines.append(
         f"for (int first_{k} = {printer.expr(found.inner.lo)}; first_{k} {bound_k}; first_{k} += {DEPTH}) {{"
     )
-    inner = _tile_load(context, found.left, (found.row, found.inner), found.left_along_inner, (size, DEPTH), threads)
-    inner += _tile_load(context, found.right, (found.inner, found.column), found.right_along_column, (DEPTH, size), threads)
+    inner = _tile_load(
+        context, found.left, (found.row, found.inner), found.left_along_inner, (size, DEPTH), threads
+    )
+    inner += _tile_load(
+        context, found.right, (found.inner, found.square), found.right_along_column, (DEPTH, size), threads
+    )
     inner += ["__syncthreads();", "#pragma unroll", f"for (int {step} = 0; {step} < {DEPTH}; ++{step}) {{"]
     inner += ["    " + line for line in _multiply(context, found, edge, each)]
     inner += ["}", "__syncthreads();"]
@@ -232,7 +274,12 @@ def _bound(text: str, loop: For) -> str:
 
 
 def _tile_load(
-    context: Context, load: Load, loops: tuple[For, For], along_second: bool, shape: tuple[int, int], threads: int
+    context: Context,
+    load: Load,
+    loops: tuple[For, For],
+    along_second: bool,
+    shape: tuple[int, int],
+    threads: int,
 ) -> list[str]:
     """Loads one tile; neighbouring threads load neighbours."""
     printer = context.host_printer()
@@ -297,6 +344,8 @@ def _results(
     i, j = found.row.var, found.column.var
     shift = (f" + {edge} * {r}", f" + {edge} * {c}") if each > 1 else ("", "")
     bounds = [_bound(printer.expr(d.bound, 8), d) for d in (found.row, found.column)]
+    if found.square.lo != found.column.lo:
+        bounds[1] += f" && {j.name} >= {printer.expr(found.column.lo, 8)}"
     lines = [
         f"const {i.type.name} {i.name} = first_{i.name} + threadIdx.y{shift[0]};",
         f"const {j.type.name} {j.name} = first_{j.name} + threadIdx.x{shift[1]};",
@@ -333,7 +382,9 @@ def offers(context: Context, stage: MapStage, choice: Choice, measured: Measured
         return
     conflicts = measured.kernel.shared_load_bank_conflicts + measured.kernel.shared_store_bank_conflicts
     if conflicts > measured.kernel.instructions / 50 and not choice.pad:
-        line = max(measured.kernel.lines, key=lambda x: x.shared_load_bank_conflicts + x.shared_store_bank_conflicts)
+        line = max(
+            measured.kernel.lines, key=lambda x: x.shared_load_bank_conflicts + x.shared_store_bank_conflicts
+        )
         reason = f"Line {line.line} makes {number(conflicts)} extra passes through shared memory: rows start in one bank."
         yield Offer(replace(choice, pad=True), "Pad the tiles by one column", reason, 20.0)
     if choice.per_thread < 4:
@@ -346,5 +397,9 @@ def offers(context: Context, stage: MapStage, choice: Choice, measured: Measured
         )
         for each, gain in ((4, 25.0), (2, 15.0)):
             if each > choice.per_thread:
-                yield Offer(replace(choice, per_thread=each), f"Keep {each} x {each} results in registers", reason, gain)
-
+                yield Offer(
+                    replace(choice, per_thread=each),
+                    f"Keep {each} x {each} results in registers",
+                    reason,
+                    gain,
+                )

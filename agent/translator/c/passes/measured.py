@@ -63,7 +63,7 @@ class Measured:
 
 
 def sectors_sentence(measured: Measured, cause: str) -> str | None:
-    """"Line 14 loads 32 sectors per request (4 would do): consecutive threads are a row apart." """
+    """ "Line 14 loads 32 sectors per request (4 would do): consecutive threads are a row apart." """
     for found, word in ((measured.worst_load(), "loads"), (measured.worst_store(), "stores")):
         if found is not None and found[1] > 5:
             line, per_request = found
@@ -97,3 +97,9 @@ def measured_kernels(evaluation: Evaluation) -> dict[str, Measured]:
 
 def cost(kernel: KernelMetrics) -> float:
     return float(kernel.instructions + kernel.global_load_sectors + kernel.global_store_sectors)
+
+
+def shown(name: str) -> str:
+    """A loop's variable as the source calls it: numbers that made it unique are left out."""
+    base, _, suffix = name.rpartition("_")
+    return base if base and suffix.isdigit() else name

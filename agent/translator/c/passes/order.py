@@ -1,6 +1,6 @@
 """Which loop runs along a warp.
 
-    i = blockIdx.x ...; j = blockIdx.y ...      ->      j = blockIdx.x ...; i = blockIdx.y ...
+i = blockIdx.x ...; j = blockIdx.y ...      ->      j = blockIdx.x ...; i = blockIdx.y ...
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from agent.translator.c.kernels import Context, axes
-from agent.translator.c.passes.measured import Measured, Offer, sectors_sentence
+from agent.translator.c.passes.measured import Measured, Offer, sectors_sentence, shown
 from agent.translator.c.passes.strides import split_keys, touches, traffic
 from agent.translator.c.schedules import Choice
 from agent.translator.c.stages import MapStage
@@ -25,11 +25,10 @@ def offers(context: Context, stage: MapStage, choice: Choice, measured: Measured
     best = min(costs, key=lambda d: (costs[d], -d))
     if best != now and costs[best] < 0.9 * costs[now]:
         others = [d for d in reversed(range(len(stage.dims))) if d != best]
-        block = (32, 8) if len(stage.dims) == 2 else (32, 4, 2)
-        name, old = stage.dims[best].var.name, stage.dims[now].var.name
+        name, old = shown(stage.dims[best].var.name), shown(stage.dims[now].var.name)
         cause = f"consecutive threads take consecutive `{old}`, which lie far apart."
         reason = sectors_sentence(measured, cause)
         if reason is None:
             return
         reason += f" Along `{name}` they lie side by side."
-        yield Offer(replace(choice, order=(best, *others), block=block), f"Let threads run along `{name}`", reason, 40.0)
+        yield Offer(replace(choice, order=(best, *others)), f"Let threads run along `{name}`", reason, 40.0)

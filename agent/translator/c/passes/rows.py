@@ -12,8 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from agent.translator.c.dataflow import arrays_declared, arrays_used, arrays_written, flow, live_before, names_read
+from agent.translator.c.dataflow import (
+    arrays_declared,
+    arrays_used,
+    arrays_written,
+    flow,
+    live_before,
+    names_read,
+)
 from agent.translator.c.emit import Printer
+from agent.translator.c.helpers import HELPERS, better, partial_type
 from agent.translator.c.kernels import (
     Context,
     KernelCode,
@@ -25,13 +33,12 @@ from agent.translator.c.kernels import (
     when_nonempty,
 )
 from agent.translator.c.loops import Judge
-from agent.translator.c.passes.measured import Measured, Offer, number, sectors_sentence
+from agent.translator.c.passes.measured import Measured, Offer, number, sectors_sentence, shown
 from agent.translator.c.passes.strides import split_keys, touches, traffic
 from agent.translator.c.planner import own_names, whole_body
-from agent.translator.c.reduce import HELPERS, better, partial_type
 from agent.translator.c.reductions import Reduction, combine
 from agent.translator.c.schedules import Choice
-from agent.translator.c.stages import MapStage
+from agent.translator.c.stages import MapStage, ReduceStage
 from agent.translator.c.syntax import (
     ArrayDecl,
     Assign,
@@ -40,7 +47,6 @@ from agent.translator.c.syntax import (
     Expr,
     For,
     If,
-    Load,
     Stmt,
     Switch,
     Var,
@@ -50,6 +56,8 @@ from agent.translator.c.syntax import (
     contains_loop,
     expressions,
     mul,
+)
+from agent.translator.c.syntax import (
     number as literal,
 )
 from agent.translator.c.types import INT
@@ -101,7 +109,12 @@ class _Sharing:
             case Assign():
                 fence = self._fence((stmt,))
                 self.dirty |= arrays_written((stmt,))
-                return [*fence, f"if ({self.lane} == 0) {{", *("    " + t for t in self.printer.statement(stmt)), "}"]
+                return [
+                    *fence,
+                    f"if ({self.lane} == 0) {{",
+                    *("    " + t for t in self.printer.statement(stmt)),
+                    "}",
+                ]
             case If():
                 lines = self._fence((replace(stmt, then=(), other=()),))
                 lines.append(f"if ({self.printer.expr(stmt.test)}) {{")
@@ -141,7 +154,10 @@ class _Sharing:
         lines = self._fence((replace(loop, body=()),))
         if self.dirty:
             lines.append(self._sync())
-        outer, self.judge.around = self.judge.around, (*self.judge.around, *((loop,) if isinstance(loop, For) else ()))
+        outer, self.judge.around = (
+            self.judge.around,
+            (*self.judge.around, *((loop,) if isinstance(loop, For) else ())),
+        )
         inner = self.body(loop.body, live | head | flow(loop.body).exposed, 1)
         self.judge.around = outer
         if self.dirty:
@@ -191,7 +207,9 @@ class _Sharing:
         return [f"const {kind} {name}_before = {name};", f"{name} = {neutral};"], [f"{name} = {joined};"]
 
     def _helper(self, r: Reduction) -> str:
-        word = {"+": "sum", "*": "product", "&": "and", "|": "or", "^": "xor", "&&": "all", "||": "any"}.get(r.op, r.op)
+        word = {"+": "sum", "*": "product", "&": "and", "|": "or", "^": "xor", "&&": "all", "||": "any"}.get(
+            r.op, r.op
+        )
         who = "warp" if self.width == 32 else "team"
         name = f"{who}_{word}_{partial_type(r).replace(' ', '_')}"
         if r.companion:
@@ -279,22 +297,39 @@ __device__ {kind} {name}({kind} value) {{
 
 
 def _shared_code(
-    context: Context, stage: MapStage, width: int
+    context: Context, stage: MapStage | ReduceStage, width: int, own: frozenset[str] = frozenset()
 ) -> tuple[Signature, list[str], _Sharing]:
-    """(signature, the point's lines, what sharing found out). Raises NotShared."""
-    if stage.atomics and any(isinstance(s, Assign) and isinstance(s.target, Load) for s in stage.body):
-        pass  # lane 0's updates stay atomic: other points may meet there
+    """(signature, the point's lines, what sharing found out). `own`: scalars that outlive a point.
+
+    Raises NotShared.
+    """
     given = signature(context, whole_body(stage), stage)
-    body = prepared(context, stage.body, {*own_names(stage), *given.fetched})
+    body = prepared(context, stage.body, {*own_names(stage), *given.fetched, *own})
     printer = context.printer(body, stage.atomics, stage.exact)
     types = {n: v.type for n, v in context.plan.types.items()}
     judge = Judge(context.dims, types, {})
     judge.around = stage.dims
     sharing = _Sharing(context, printer, judge, width, lane=context.free("lane")[0])
-    lines = sharing.body(body, frozenset(), 0)
+    lines = sharing.body(body, own, 0)
     if not sharing.shared:
         raise NotShared
     return given, lines, sharing
+
+
+def sharing_of(context: Context, stage: ReduceStage) -> _Sharing:
+    """Raises NotShared."""
+    return _shared_code(context, stage, 32, accumulators(stage))[2]
+
+
+def accumulators(stage: ReduceStage) -> frozenset[str]:
+    names = {r.var.name for r in stage.reductions}
+    return frozenset(names | {r.companion.name for r in stage.reductions if r.companion})
+
+
+def shared_points(context: Context, stage: ReduceStage) -> tuple[list[str], str, list[str]]:
+    """(a point's lines, the lane's name, helpers) for a reduction with a warp per point."""
+    _, lines, sharing = _shared_code(context, stage, 32, accumulators(stage))
+    return lines, sharing.lane, sharing.helpers
 
 
 def rows_kernel(context: Context, stage: MapStage, choice: Choice) -> KernelCode:
@@ -362,13 +397,11 @@ def offers(context: Context, stage: MapStage, choice: Choice, measured: Measured
     cause = "consecutive threads are a row apart."
     reason = sectors_sentence(measured, cause)
     if reason is not None and shared_cost < 0.9 * now:
-        advice = f" Lanes that share the loop over `{loop.var.name}` read neighbours."
+        advice = f" Lanes that share the loop over `{shown(loop.var.name)}` read neighbours."
         yield Offer(replace(choice, rows=32), "Give each row to a warp", reason + advice, 35.0)
     elif measured.instructions_per_warp > 3000 and measured.warps < 2048 and shared_cost <= 4 * now:
         busy = (
             f"Only {number(measured.warps)} warps work, {number(measured.instructions_per_warp)} instructions each: "
-            f"a thread does all of the loop over `{loop.var.name}` alone."
+            f"a thread does all of the loop over `{shown(loop.var.name)}` alone."
         )
         yield Offer(replace(choice, rows=32), "Share the inner loop among a warp", busy, 12.0)
-
-

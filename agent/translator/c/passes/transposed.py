@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from agent.translator.c.dataflow import arrays_written, flow, names_read
 from agent.translator.c.kernels import Context, KernelCode, most, plain, prepared, signature, when_nonempty
-from agent.translator.c.passes.measured import Measured, Offer, number, sectors_sentence
+from agent.translator.c.passes.measured import Measured, Offer, number, sectors_sentence, shown
 from agent.translator.c.passes.strides import Touch, split_keys, touches
 from agent.translator.c.planner import own_names, whole_body
 from agent.translator.c.schedules import Choice
@@ -60,7 +60,10 @@ def _loads(stage: MapStage, found: list[Touch], along: str, across: str) -> list
         for expr in expressions(stmt):
             for node in walk(expr):
                 if isinstance(node, Load) and node.array in arrays - others and node not in loads:
-                    if flow(stage.body).written.isdisjoint(names_read(node.index)) or names_read(node.index) <= names:
+                    if (
+                        flow(stage.body).written.isdisjoint(names_read(node.index))
+                        or names_read(node.index) <= names
+                    ):
                         loads.append(node)
     everywhere = {n for s in walk_statements(stage.body) for e in expressions(s) for n in walk(e)}
     every = [n for n in everywhere if isinstance(n, Load) and n.array in {x.array for x in loads}]
@@ -97,7 +100,10 @@ def transposed_kernel(context: Context, stage: MapStage, choice: Choice) -> Kern
         f"    const {u.type.name} {u.name} = first_{u.name} + {part};",
         f"    const {v.type.name} {v.name} = first_{v.name} + threadIdx.x;",
         f"    if ({test}) {{",
-        *(f"        {tile}[{part}][threadIdx.x] = {plain_printer.element(load)};" for load, tile in text_of.items()),
+        *(
+            f"        {tile}[{part}][threadIdx.x] = {plain_printer.element(load)};"
+            for load, tile in text_of.items()
+        ),
         "    }",
         "}",
         "__syncthreads();",
@@ -145,7 +151,8 @@ def offers(context: Context, stage: MapStage, choice: Choice, measured: Measured
     out, into, _ = found
     if not choice.turned:
         reason = sectors_sentence(
-            measured, f"loads are contiguous along `{into.var.name}`, stores along `{out.var.name}`."
+            measured,
+            f"loads are contiguous along `{shown(into.var.name)}`, stores along `{shown(out.var.name)}`.",
         )
         if reason is not None:
             reason += " A tile in shared memory serves both."
@@ -153,10 +160,11 @@ def offers(context: Context, stage: MapStage, choice: Choice, measured: Measured
         return
     conflicts = measured.kernel.shared_load_bank_conflicts + measured.kernel.shared_store_bank_conflicts
     if conflicts and not choice.pad:
-        line = max(measured.kernel.lines, key=lambda x: x.shared_load_bank_conflicts + x.shared_store_bank_conflicts)
+        line = max(
+            measured.kernel.lines, key=lambda x: x.shared_load_bank_conflicts + x.shared_store_bank_conflicts
+        )
         reason = (
             f"Line {line.line} makes {number(conflicts)} extra passes through shared memory: "
             "a column of the tile lies in one bank. One more column spreads it."
         )
         yield Offer(replace(choice, pad=True), "Pad the tile by one column", reason, 45.0)
-
