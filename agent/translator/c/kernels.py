@@ -70,6 +70,7 @@ class Context:
     dims: Dims
     elements: Mapping[str, Scalar]  # element types of all arrays
     tables: frozenset[str]
+    extents: dict[str, str] = field(default_factory=dict)  # lengths of parameter arrays, as host text
 
     @staticmethod
     def of(function: Function, plan: Plan, body: Body) -> Context:

@@ -11,7 +11,6 @@ class Choice:
 
     block: tuple[int, ...] = ()  # threads along x, y, z; () is the default for the number of dimensions
     order: tuple[int, ...] = ()  # the dims along x, y, z; () is outermost first
-    accumulate: bool = False  # sums of array elements kept in a register
     rows: int = 0  # threads that share one point of dims: 32 a warp, more a block
     shuffle: bool = False  # partial results pass between lanes, not through shared memory
     vector: int = 1  # elements that one thread loads and stores at once
@@ -19,6 +18,7 @@ class Choice:
     tile: int = 0  # edge of tiles in shared memory
     pad: bool = False  # one more column in the tiles
     turned: bool = False  # the tile is there to change direction
+    staged: bool = False  # what an inner loop reads passes through shared memory
     private: bool = False  # a histogram of its own for each block
 
 

@@ -32,6 +32,9 @@ class CTranslator:
         """Raises TaskProblem naming construct, line and why."""
         if self._context is None:
             self._context = read(_parse(self.spec), self.spec.name, self._result_name())
+            self._context.extents.update(
+                {p.name: p.extent for p in self.spec.parameters if p.kind == "array" and p.extent}
+            )
         return self._context
 
     def _result_name(self) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agent.translator.c.kernels import Context, KernelCode, map_kernel, serial_kernel
-from agent.translator.c.passes import matrix, order, reduction, rows, transposed
+from agent.translator.c.passes import histogram, matrix, order, reduction, rows, staged, transposed, wide
 from agent.translator.c.passes.measured import Measured, Offer
 from agent.translator.c.reduce import reduce_kernel
 from agent.translator.c.schedules import Choice
@@ -16,17 +16,29 @@ def emit_kernel(context: Context, stage: Kernel, choice: Choice) -> KernelCode:
     """The kernel as its choice says."""
     match stage:
         case MapStage():
-            if choice.turned:
-                return transposed.transposed_kernel(context, stage, choice)
-            if choice.tile:
-                return matrix.matrix_kernel(context, stage, choice)
-            if choice.rows:
-                return rows.rows_kernel(context, stage, choice)
-            return map_kernel(context, stage, choice)
+            return _map(context, stage, choice)
         case ReduceStage():
             return reduce_kernel(context, stage, choice)
         case SerialStage():
             return serial_kernel(context, stage)
+
+
+def _map(context: Context, stage: MapStage, choice: Choice) -> KernelCode:
+    if choice.turned:
+        return transposed.transposed_kernel(context, stage, choice)
+    if choice.tile:
+        return matrix.matrix_kernel(context, stage, choice)
+    if choice.rows:
+        return rows.rows_kernel(context, stage, choice)
+    if choice.staged:
+        return staged.staged_kernel(context, stage, choice)
+    if choice.private:
+        return histogram.private_kernel(context, stage, choice)
+    if choice.vector > 1:
+        return wide.vector_kernel(context, stage, choice)
+    if choice.per_thread > 1:
+        return wide.coarse_kernel(context, stage, choice)
+    return map_kernel(context, stage, choice)
 
 
 def offers(
@@ -42,4 +54,5 @@ def offers(
         yield from order.offers(context, stage, choice, measured)
         yield from rows.offers(context, stage, choice, measured)
         yield from matrix.offers(context, stage, choice, measured)
-        yield from transposed.offers(context, stage, choice, measured)
+        for each in (transposed, staged, histogram, wide):
+            yield from each.offers(context, stage, choice, measured)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from agent.translator.c.affine import Reader
+from agent.translator.c.dependence import collect
 from agent.translator.c.dataflow import arrays_written, flow, names_read
 from agent.translator.c.kernels import (
     Context,
@@ -47,6 +48,7 @@ from agent.translator.c.syntax import (
     substitute,
     walk,
 )
+from sandbox.tasks.c.polynomial import Polynomial
 
 DEPTH = 16  # of a tile along the summed loop
 
@@ -178,18 +180,10 @@ def _is_product(value: Expr, loads: list[Load]) -> bool:
 def _ordered(
     context: Context, stage: MapStage, loads: list[Load], row: For, column: For, inner: For
 ) -> tuple[Load, Load, bool, bool] | None:
-    from agent.translator.c.dependence import collect
-
-    accesses = collect(whole_body(stage), context.dims)
-    keys = {loop.var.name: key for key, loop in accesses.loops.items()}
-    flat = {}
-    for load in loads:
-        text = next((a for a in accesses.found if a.array == load.array and not a.write), None)
-        if text is None:
-            return None
-        flat[load] = flat_index(context, text)
-    k = keys.get(inner.var.name)
-    if k is None or any(any(s.startswith("?") for s in p.symbols) for p in flat.values()):
+    flat = {load: _flat(context, stage, inner, load) for load in loads}
+    keys = {d.var.name: f"#{level}{d.var.name}" for level, d in enumerate((*stage.dims, inner))}
+    k = keys[inner.var.name]
+    if any(any(s.startswith("?") for s in p.symbols) for p in flat.values()):
         return None
     i, j = keys[row.var.name], keys[column.var.name]
     first, second = loads
@@ -203,6 +197,20 @@ def _ordered(
     return first, second, left_along, right_along
 
 
+def _flat(context: Context, stage: MapStage, inner: For, load: Load) -> Polynomial:
+    """The load's flat subscript in the counters of the dims and of the summed loop."""
+    nest: Body = (Assign(Var("element", load.type), load),)
+    for loop in (inner, *reversed(stage.dims)):
+        nest = (replace(loop, body=nest),)
+    return flat_index(context, collect(nest, context.dims).found[0])
+
+
+def tile_names(context: Context, found: Product) -> tuple[str, str]:
+    """Of the left and the right tile."""
+    left, right = context.free(f"{found.left.array}_tile", f"{found.right.array}_tile")
+    return left, right
+
+
 def matrix_kernel(context: Context, stage: MapStage, choice: Choice) -> KernelCode:
     """`choice.tile` threads along each edge, `choice.per_thread` results of each along both."""
     found = match(context, stage)
@@ -210,6 +218,7 @@ def matrix_kernel(context: Context, stage: MapStage, choice: Choice) -> KernelCo
     edge, each = choice.tile, choice.per_thread
     total, thread, step = context.free("sum", "thread", "step")
     size, threads = edge * each, edge * edge
+    tiles = tile_names(context, found)
     given = signature(context, whole_body(stage), stage)
     i, j, k = found.row.var.name, found.column.var.name, found.inner.var.name
     kind = found.total.type.name
@@ -218,8 +227,8 @@ def matrix_kernel(context: Context, stage: MapStage, choice: Choice) -> KernelCo
     right_pad = " + 1" if choice.pad and not found.right_along_column else ""
     lines = [
         *given.prologue,
-        f"__shared__ {found.left.type.name} {found.left.array}_tile[{size}][{DEPTH}{left_pad}];",
-        f"__shared__ {found.right.type.name} {found.right.array}_tile[{DEPTH}][{size}{right_pad}];",
+        f"__shared__ {found.left.type.name} {tiles[0]}[{size}][{DEPTH}{left_pad}];",
+        f"__shared__ {found.right.type.name} {tiles[1]}[{DEPTH}][{size}{right_pad}];",
         f"const int {thread} = threadIdx.y * {edge} + threadIdx.x;",
     ]
     for axis, batch in zip(("z",), stage.dims[:-2], strict=False):
@@ -234,10 +243,22 @@ def matrix_kernel(context: Context, stage: MapStage, choice: Choice) -> KernelCo
         f"for (int first_{k} = {printer.expr(found.inner.lo)}; first_{k} {bound_k}; first_{k} += {DEPTH}) {{"
     )
     inner = _tile_load(
-        context, found.left, (found.row, found.inner), found.left_along_inner, (size, DEPTH), threads
+        context,
+        tiles[0],
+        found.left,
+        (found.row, found.inner),
+        found.left_along_inner,
+        (size, DEPTH),
+        threads,
     )
     inner += _tile_load(
-        context, found.right, (found.inner, found.square), found.right_along_column, (DEPTH, size), threads
+        context,
+        tiles[1],
+        found.right,
+        (found.inner, found.square),
+        found.right_along_column,
+        (DEPTH, size),
+        threads,
     )
     inner += ["__syncthreads();", "#pragma unroll", f"for (int {step} = 0; {step} < {DEPTH}; ++{step}) {{"]
     inner += ["    " + line for line in _multiply(context, found, edge, each)]
@@ -275,6 +296,7 @@ def _bound(text: str, loop: For) -> str:
 
 def _tile_load(
     context: Context,
+    tile: str,
     load: Load,
     loops: tuple[For, For],
     along_second: bool,
@@ -296,13 +318,13 @@ def _tile_load(
         f"    const int {row} = {row_text}, {column} = {column_text};",
         f"    const {first.var.type.name} {names[0]} = first_{names[0]} + {row};",
         f"    const {second.var.type.name} {names[1]} = first_{names[1]} + {column};",
-        f"    {load.array}_tile[{row}][{column}] = {tests} ? {element} : ({load.type.name})0;",
+        f"    {tile}[{row}][{column}] = {tests} ? {element} : ({load.type.name})0;",
         "}",
     ]
 
 
 def _multiply(context: Context, found: Product, edge: int, each: int) -> list[str]:
-    left, right = f"{found.left.array}_tile", f"{found.right.array}_tile"
+    left, right = tile_names(context, found)
     kinds = found.left.type.name, found.right.type.name
     total, step, mine, theirs, r, c = context.free("sum", "step", "left", "right", "r", "c")
     if each == 1:

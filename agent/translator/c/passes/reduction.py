@@ -27,12 +27,10 @@ def offers(
         )
         yield Offer(replace(choice, shuffle=True), "Reduce with warp shuffles", reason, 12.0)
     if choice.per_thread < 16 and kernel.grid[0] > 4 and not contains_loop(stage.body):
-        flop = kernel.flop.fp32 + kernel.flop.fp64
-        each = number(measured.instructions_per_warp)
         reason = (
-            f"{number(32 * kernel.instructions / max(1, flop))} instructions are executed per FLOP: "
-            f"a warp spends {each} instructions on {number(choice.per_thread)} element(s) per thread, most of them "
-            "to join results. More elements per thread share that cost."
+            f"A warp spends {number(measured.instructions_per_warp)} instructions on {choice.per_thread} "
+            f"element{'s' if choice.per_thread > 1 else ''} per thread, most of them to join results. "
+            "More elements per thread share that cost."
         )
         more = choice.per_thread * 4
         yield Offer(replace(choice, per_thread=more), f"Give each thread {more} elements", reason, 8.0)
