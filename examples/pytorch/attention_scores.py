@@ -16,7 +16,7 @@ class Model(nn.Module):
         return torch.softmax(scores, dim=-1)
 
 
-batch = 4
+batch = 2
 heads = 16
 sequence = 2048
 head_dim = 64

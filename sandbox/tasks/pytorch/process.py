@@ -13,6 +13,7 @@ import os
 import select
 import threading
 import time
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,31 +50,32 @@ class ModuleProcess:
         self._source = source
         self._limits = limits
         self._lock = threading.Lock()
-        self._running: _Running | None = None
+        self._running: list[_Running] = []  # one or none
+        weakref.finalize(self, _end_all, self._running)  # also when this interpreter ends
 
     def ask(
         self, request: LoadRequest | ExpectedRequest, draws: bytes, cancel: Cancellation
     ) -> tuple[Reply, bytes]:
         """The reply and its arrays. Raises TaskProblem (also for what the process died of), Cancelled."""
         with self._lock:
-            if self._running is None or not self._running.alive:
-                self._running = _Running(self._source, self._limits)
+            if self._running and not self._running[0].alive:
+                _end_all(self._running)
+            if not self._running:
+                self._running.append(_Running(self._source, self._limits))
             try:
-                return self._running.ask(request, draws, cancel)
+                return self._running[0].ask(request, draws, cancel)
             except BaseException:
-                self._running.end()
-                self._running = None
+                _end_all(self._running)
                 raise
 
     def close(self) -> None:
         with self._lock:
-            if self._running is not None:
-                self._running.end()
-                self._running = None
+            _end_all(self._running)
 
-    def __del__(self) -> None:
-        if self._running is not None:
-            self._running.end()
+
+def _end_all(running: list[_Running]) -> None:
+    while running:
+        running.pop().end()
 
 
 class _Running:

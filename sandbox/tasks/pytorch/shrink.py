@@ -19,8 +19,8 @@ from sandbox.tasks.pytorch.messages import FILE
 from sandbox.tasks.pytorch.module import UserFile, blaming
 from sandbox.types import Problem
 
-_SMALLEST = 16  # integers are not lowered below this while others can still give
-_LAST_RESORT = 2
+_FLOORS = (32, 16, 8, 2)  # integers are not lowered below one of these while others can still give
+_SMALLEST_RATIO = 4  # between two sizes of which one divides the other: heads, groups
 _TRIES = 60
 _TOO_MUCH = 16  # times the budget: refused when nothing is left to lower
 
@@ -94,7 +94,8 @@ def shrink(file: UserFile, given: dict[str, int], elements: int, flop: int) -> d
 def _lower(
     file: UserFile, sizes: dict[str, int], given: dict[str, int], work: Work, elements: int, flop: int
 ) -> tuple[dict[str, int], Work]:
-    floor = _SMALLEST
+    floors = iter(_FLOORS)
+    floor = next(floors)
     for _ in range(_TRIES):
         if work.over(elements, flop) <= 1:
             break
@@ -107,9 +108,10 @@ def _lower(
                 sizes, work = candidate, less
                 break
         else:
-            if floor == _LAST_RESORT:
+            lowest = floor
+            floor = next(floors, lowest)
+            if floor == lowest:
                 break
-            floor = _LAST_RESORT
     return sizes, work
 
 
@@ -135,13 +137,24 @@ def _grow(file: UserFile, sizes: dict[str, int], elements: int, flop: int) -> di
         name = max(lowered, key=lambda n: file.integers[n] / sizes[n])
         candidate = {**sizes, name: _before_half(file.integers[name], sizes[name])}
         try:
-            fits = estimate(file, candidate).over(elements, flop) <= 1
+            fits = _keeps_ratios(file, candidate) and estimate(file, candidate).over(elements, flop) <= 1
         except TaskProblem:
             fits = False
         if fits:
             sizes = candidate
         else:
             fixed.add(name)
+
+
+def _keeps_ratios(file: UserFile, sizes: dict[str, int]) -> bool:
+    """No size comes so near to one it divides that a head or a group is left with next to nothing."""
+    large = [(file.integers[n], sizes[n]) for n in sizes if file.integers.get(n, 0) > _FLOORS[-2]]
+    return all(
+        now_b >= min(b // a, _SMALLEST_RATIO) * now_a
+        for a, now_a in large
+        for b, now_b in large
+        if a < b and b % a == 0
+    )
 
 
 def _before_half(original: int, value: int) -> int:
