@@ -357,6 +357,7 @@ def _peel(
 ) -> bool:
     """Whether the equations are impossible, or make every goal equal to its other side."""
     equal: set[str] = set()
+    zeros: set[str] = set()
     bounds = [c.last - Polynomial.symbol(c.key) for c in (*left, *right) if c.last is not None]
 
     def put(change: dict[str, Polynomial]) -> None:
@@ -393,7 +394,8 @@ def _peel(
         if zero is None:
             break
         put({key: Polynomial() for key in zero})
-        equal |= {k for k in zero if k + "'" in zero}
+        zeros |= zero
+        equal |= {k for k in zeros if k + "'" in zeros}
         if goals <= equal:
             return True
     return False

@@ -13,7 +13,7 @@ class Choice:
     order: tuple[int, ...] = ()  # the dims along x, y, z; () is outermost first
     rows: int = 0  # threads that share one point of dims: 32 a warp, more a block
     shuffle: bool = False  # partial results pass between lanes, not through shared memory
-    vector: int = 1  # elements that one thread loads and stores at once
+    vector: int = 1  # bytes that one thread loads and stores at once; 1 is an element
     per_thread: int = 1  # points of the x dimension per thread
     tile: int = 0  # edge of tiles in shared memory
     pad: bool = False  # one more column in the tiles

@@ -60,17 +60,33 @@ class CTranslator:
         found: list[tuple[float, int, Offer]] = []
         for position, stage in enumerate(kernels(self.context.plan.stages)):
             numbers = measured.get(stage.name)
-            if numbers is not None:
-                choice = draft.schedule.choices[position]
-                found += [
-                    (o.gain * numbers.share, position, o)
-                    for o in offers(
-                        self.context, stage, choice, numbers, measured.get(f"{stage.name}_finish")
-                    )
-                ]
-        for _, position, offer in sorted(found, key=lambda f: -f[0]):
-            schedule = draft.schedule.change(position, offer.choice)
-            yield Move(self.draft(schedule), offer.title, offer.reason)
+            if numbers is None:
+                continue
+            choice = draft.schedule.choices[position]
+            finish = measured.get(f"{stage.name}_finish")
+            made = offers(self.context, stage, choice, numbers, finish)
+            found += [(offer.gain * numbers.share, position, offer) for offer in made]
+        found.sort(key=lambda each: -each[0])
+        yield from self._together(draft.schedule, found)
+        for _, position, offer in found:
+            yield self._move(draft.schedule.change(position, offer.choice), offer)
+
+    def _together(self, schedule: Schedule, found: list[tuple[float, int, Offer]]) -> Iterator[Move]:
+        """The same step for several kernels at once, ahead of everything that promises less."""
+        titles = [offer.title for _, _, offer in found]
+        best = found[0][2].title if found else ""
+        if titles.count(best) < 2:
+            return
+        changed: set[int] = set()
+        for _, position, offer in found:
+            if offer.title == best and position not in changed:
+                schedule = schedule.change(position, offer.choice)
+                changed.add(position)
+        if len(changed) > 1:
+            yield self._move(schedule, found[0][2])
+
+    def _move(self, schedule: Schedule, offer: Offer) -> Move:
+        return Move(self.draft(schedule), offer.title, offer.reason)
 
 
 def read(tree: Any, name: str, result: str | None) -> Context:

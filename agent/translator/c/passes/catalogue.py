@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agent.translator.c.kernels import Context, KernelCode, map_kernel, serial_kernel
-from agent.translator.c.passes import histogram, matrix, order, reduction, rows, staged, transposed, wide
+from agent.translator.c.passes import (
+    block,
+    histogram,
+    matrix,
+    order,
+    reduction,
+    rows,
+    staged,
+    transposed,
+    wide,
+)
 from agent.translator.c.passes.measured import Measured, Offer
 from agent.translator.c.reduce import reduce_kernel
 from agent.translator.c.schedules import Choice
@@ -54,5 +64,5 @@ def offers(
         yield from order.offers(context, stage, choice, measured)
         yield from rows.offers(context, stage, choice, measured)
         yield from matrix.offers(context, stage, choice, measured)
-        for each in (transposed, staged, histogram, wide):
+        for each in (transposed, staged, histogram, wide, block):
             yield from each.offers(context, stage, choice, measured)

@@ -72,17 +72,19 @@ class Product:
     @property
     def square(self) -> For:
         """The column loop over all of its range, where its bounds depend on the row."""
-        ends = {True: self.row.lo, False: sub(last_value(self.row), self.row.step)}
+        return squared(self.row, self.column)
 
-        def widest(expr: Expr, low: bool) -> Expr:
-            """A bound at the end of the row loop that makes it smallest (or largest)."""
-            slope = (
-                Reader(frozenset(), frozenset(), {}).read(expr).coefficient(self.row.var.name).as_constant
-                or 0
-            )
-            return simplified(substitute(expr, {self.row.var.name: ends[low == (slope >= 0)]}))
 
-        return replace(self.column, lo=widest(self.column.lo, True), bound=widest(self.column.bound, False))
+def squared(row: For, column: For) -> For:
+    """A column loop whose bounds no longer depend on the row: as wide as it ever gets."""
+    ends = {True: row.lo, False: sub(last_value(row), row.step)}
+
+    def widest(expr: Expr, low: bool) -> Expr:
+        """A bound at the end of the row loop that makes it smallest (or largest)."""
+        slope = Reader(frozenset(), frozenset(), {}).read(expr).coefficient(row.var.name).as_constant or 0
+        return simplified(substitute(expr, {row.var.name: ends[low == (slope >= 0)]}))
+
+    return replace(column, lo=widest(column.lo, True), bound=widest(column.bound, False))
 
 
 def match(context: Context, stage: MapStage) -> Product | None:
@@ -180,7 +182,8 @@ def _is_product(value: Expr, loads: list[Load]) -> bool:
 def _ordered(
     context: Context, stage: MapStage, loads: list[Load], row: For, column: For, inner: For
 ) -> tuple[Load, Load, bool, bool] | None:
-    flat = {load: _flat(context, stage, inner, load) for load in loads}
+    dims = (*stage.dims[:-1], squared(row, column))
+    flat = {load: _flat(context, dims, inner, load) for load in loads}
     keys = {d.var.name: f"#{level}{d.var.name}" for level, d in enumerate((*stage.dims, inner))}
     k = keys[inner.var.name]
     if any(any(s.startswith("?") for s in p.symbols) for p in flat.values()):
@@ -197,10 +200,10 @@ def _ordered(
     return first, second, left_along, right_along
 
 
-def _flat(context: Context, stage: MapStage, inner: For, load: Load) -> Polynomial:
+def _flat(context: Context, dims: tuple[For, ...], inner: For, load: Load) -> Polynomial:
     """The load's flat subscript in the counters of the dims and of the summed loop."""
     nest: Body = (Assign(Var("element", load.type), load),)
-    for loop in (inner, *reversed(stage.dims)):
+    for loop in (inner, *reversed(dims)):
         nest = (replace(loop, body=nest),)
     return flat_index(context, collect(nest, context.dims).found[0])
 

@@ -21,6 +21,7 @@ def offers(context: Context, stage: MapStage, choice: Choice, measured: Measured
         return
     accesses, keys, found = touches(context, stage)
     now = axes(stage.dims, choice.order)[0][0]
+    found = [t for t in found if not any(s.startswith("?") for s in t.flat.symbols)]
     costs = {d: traffic(found, split_keys(accesses, keys[d])) for d in range(len(stage.dims))}
     best = min(costs, key=lambda d: (costs[d], -d))
     if best != now and costs[best] < 0.9 * costs[now]:

@@ -399,7 +399,7 @@ def offers(context: Context, stage: MapStage, choice: Choice, measured: Measured
     if reason is not None and shared_cost < 0.9 * now:
         advice = f" Lanes that share the loop over `{shown(loop.var.name)}` read neighbours."
         yield Offer(replace(choice, rows=32), "Give each row to a warp", reason + advice, 35.0)
-    elif measured.instructions_per_warp > 3000 and measured.warps < 2048 and shared_cost <= 4 * now:
+    elif measured.instructions_per_warp > 500 and measured.warps < 1056 and shared_cost <= 4 * now:
         busy = (
             f"Only {number(measured.warps)} warps work, {number(measured.instructions_per_warp)} instructions each: "
             f"a thread does all of the loop over `{shown(loop.var.name)}` alone."

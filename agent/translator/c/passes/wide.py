@@ -33,7 +33,14 @@ from agent.translator.c.schedules import Choice, default_block
 from agent.translator.c.stages import MapStage
 from agent.translator.c.syntax import Assign, Load, While, contains_loop, walk_statements
 
-VECTORS = {"float": "float4", "int": "int4", "unsigned int": "uint4"}
+#: 16 bytes of each element type.
+VECTORS = {
+    "float": "float4",
+    "int": "int4",
+    "unsigned int": "uint4",
+    "double": "double2",
+    "long": "longlong2",
+}
 
 
 # Wide loads ------------------------------------------------------------------------------------------------
@@ -51,29 +58,31 @@ def vector_arrays(context: Context, stage: MapStage) -> dict[str, str] | None:
         if kind is None or not simple:
             return None
         arrays[touch.access.array] = kind
-    return arrays if arrays and not arrays_declared(stage.body) else None
+    widths = {context.elements[a].size for a in arrays}
+    return arrays if len(widths) == 1 and not arrays_declared(stage.body) else None
 
 
 def vector_kernel(context: Context, stage: MapStage, choice: Choice) -> KernelCode:
-    """Four elements per thread as one vector; the last few one by one; the direct kernel for odd addresses."""
+    """16 bytes of elements per thread as one vector; the last few one by one; the direct kernel for odd addresses."""
     arrays = vector_arrays(context, stage)
     assert arrays is not None, "only matched nests get this choice"
     direct = map_kernel(context, replace(stage, name=f"{stage.name}_single"), Choice())
     dim = stage.dims[0]
+    width = 16 // context.elements[next(iter(arrays))].size
     given = signature(context, whole_body(stage), stage)
     body = prepared(context, stage.body, {*own_names(stage), *given.fetched})
     written = arrays_written(stage.body)
     first, part = context.free("first", "part")
-    fours = dict(zip(arrays, context.free(*(f"{a}_four" for a in arrays)), strict=True))
+    fours = dict(zip(arrays, context.free(*(f"{a}_part" for a in arrays)), strict=True))
     printer = context.printer(body, exact=stage.exact)
     bound = printer.expr(dim.bound, 8)
     relation = "<" if dim.relation == "!=" else dim.relation
     i = dim.var
-    lines = [*given.prologue, f"const int {first} = 4 * (blockIdx.x * blockDim.x + threadIdx.x);"]
-    lines.append(f"if ({first} + 3 {relation} {bound}) {{")
+    lines = [*given.prologue, f"const int {first} = {width} * (blockIdx.x * blockDim.x + threadIdx.x);"]
+    lines.append(f"if ({first} + {width - 1} {relation} {bound}) {{")
     for array, kind in arrays.items():
         element = context.elements[array].name
-        lines.append(f"    __align__(16) {element} {fours[array]}[4];")
+        lines.append(f"    __align__(16) {element} {fours[array]}[{width}];")
         if _read_first(context, stage, array):
             lines.append(
                 f"    *reinterpret_cast<{kind} *>({fours[array]}) = "
@@ -85,7 +94,7 @@ def vector_kernel(context: Context, stage: MapStage, choice: Choice) -> KernelCo
 
     printer.load = from_vector
     lines_four = printer.body(body, 2)
-    lines += ["    #pragma unroll", f"    for (int {part} = 0; {part} < 4; ++{part}) {{"]
+    lines += ["    #pragma unroll", f"    for (int {part} = 0; {part} < {width}; ++{part}) {{"]
     if any(_mentions(line, i.name) for line in lines_four):
         lines.append(f"        const {i.type.name} {i.name} = {first} + {part};")
     lines += [*lines_four, "    }"]
@@ -100,7 +109,7 @@ def vector_kernel(context: Context, stage: MapStage, choice: Choice) -> KernelCo
     lines += [f"    for ({i.type.name} {i.name} = {first}; {i.name} {relation} {bound}; ++{i.name}) {{"]
     lines += [*printer.body(body, 2), "    }", "}"]
     text = [
-        f"// One thread for four consecutive `{i.name}` (line {stage.line}).",
+        f"// One thread for {width} consecutive `{i.name}` (line {stage.line}).",
         f"__global__ void {stage.name}({given.text()}) {{",
         *("    " + line for line in lines),
         "}",
@@ -113,7 +122,7 @@ def vector_kernel(context: Context, stage: MapStage, choice: Choice) -> KernelCo
         stage.dims,
         [
             f"if ((({addresses}) & 15) == 0) {{  // every array starts at a vector's boundary",
-            f"    {stage.name}<<<blocks_for({trips}, 1024), 256>>>({given.call()});",
+            f"    {stage.name}<<<blocks_for({trips}, {256 * width}), 256>>>({given.call()});",
             "} else {",
             *("    " + line for line in direct.launch[1:-1]),
             "}",
@@ -229,16 +238,16 @@ def coarse_kernel(context: Context, stage: MapStage, choice: Choice) -> KernelCo
 def offers(context: Context, stage: MapStage, choice: Choice, measured: Measured) -> Iterator[Offer]:
     if choice.rows or choice.tile or choice.staged or choice.private:
         return
-    if choice.vector == 1 and vector_arrays(context, stage) is not None:
+    if choice == Choice() and vector_arrays(context, stage) is not None:
         line = measured.busiest()
         flop = measured.kernel.flop.fp32 + measured.kernel.flop.fp64
         per_point = 32 * measured.kernel.instructions / max(1, measured.warps * 32)
         reason = (
             f"{number(per_point)} instructions per element, most on line {line.line if line else stage.line}, "
-            f"for {number(flop / max(1, measured.warps * 32))} FLOP: addresses and bounds cost more than the work. "
-            "A vector of four shares them."
+            f"for {number(flop / max(1, measured.warps * 32))} FLOP: addresses and bounds are a part of the cost, "
+            "and one vector shares them."
         )
-        yield Offer(Choice(vector=4), "Load and store four elements at once", reason, 3.0)
+        yield Offer(Choice(vector=16), "Load and store 16 bytes at once", reason, 3.0)
     if choice.per_thread < 8 and measured.reread > 1.5 and shares_rows(context, stage, choice):
         placed = axes(stage.dims, choice.order)
         name = shown(stage.dims[placed[1][0]].var.name)
