@@ -191,6 +191,28 @@ def test_files_are_opened_or_refused_with_a_reason(page: Page, tmp_path: Path) -
     expect(page.locator(".source-pane .view-lines")).to_contain_text("mine")
 
 
+def test_ones_own_cuda_is_a_starting_point(page: Page, tmp_path: Path) -> None:
+    open_example(page, "SAXPY")
+    mine = tmp_path / "mine.cu"
+    mine.write_text('extern "C" void launch(int n, float a, const float *x, float *y) {}\n')
+    page.locator("input[type=file]").set_input_files(mine)
+    expect(page.locator(".source-pane .strip")).to_contain_text("mine.cu")
+    with page.expect_request(re.compile("/api/v1/runs$")) as request:
+        page.keyboard.press("Control+Enter")
+    assert request.value.post_data_json["start_from"] == mine.read_text()
+    expect(page.locator(".candidate-pane .view-lines")).to_contain_text("launch")
+    page.get_by_role("button", name="Stop").click()
+    wait_for_end(page)
+
+
+def test_a_closed_source_comes_back(page: Page) -> None:
+    paste(page, BROKEN)
+    page.get_by_role("button", name="Close untitled.c").click()
+    expect(page.locator(".source-pane .empty-state")).to_be_visible()
+    page.locator(".notice").get_by_role("button", name="Undo").click()
+    expect(page.locator(".source-pane .view-lines")).to_contain_text("scale")
+
+
 def test_drafts_survive_a_reload(page: Page) -> None:
     paste(page, BROKEN)
     page.reload()

@@ -1,7 +1,7 @@
 /** The palette of all actions and the list of keys. */
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { commands, execute, isEnabled, keyWords, overlay, type Command } from "../state/commands";
 import { openExample } from "../state/documents";
 import * as bench from "../state/workbench";
@@ -35,7 +35,8 @@ export function Overlays(): JSX.Element | null {
 /** Modal by the browser's own means: focus is held and given back. */
 function Dialog({ label, children }: { label: string; children: JSX.Element | JSX.Element[] }): JSX.Element {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Before the next key can come, so that nothing typed is lost.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     element.current?.showModal();
     return () => {
@@ -143,7 +144,10 @@ function Palette(): JSX.Element {
             role="option"
             aria-selected={at === index}
             aria-disabled={!it.enabled}
-            onMouseMove={() => (chosen.value = at)}
+            onMouseMove={(event) => {
+              // A list that moves under a resting pointer is no choice of the user's.
+              if (event.movementX || event.movementY) chosen.value = at;
+            }}
             onClick={() => run(it)}
           >
             <span class="muted palette-group">{it.group}</span>

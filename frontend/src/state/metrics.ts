@@ -93,7 +93,7 @@ function show(row: LineMetrics, view: LineView, share: number): { label: string;
     case "instructions":
       return row.instructions ? { label: share < 0.01 ? "< 1%" : `${(share * 100).toFixed(0)}%`, waste: share } : null;
     case "telling": {
-      const candidates = [spills(row), conflicts(row), sectors(row), row.divergent_branches ? lanes(row) : null];
+      const candidates = [spills(row), sectors(row), conflicts(row), row.divergent_branches ? lanes(row) : null];
       const known = candidates.filter((it) => it !== null);
       const worst = known.reduce<{ label: string; waste: number } | null>(
         (best, it) => (best === null || it.waste > best.waste ? it : best),
