@@ -35,7 +35,7 @@ def load_task(
             )
         )
     if suffix == ".py":
-        return load_pytorch(text, inputs or Inputs(), cancel)
+        return load_pytorch(text, inputs or Inputs(), cancel, filename=filename)
     return load_c(text, filename=filename, entry=entry, inputs=inputs or Inputs(), cancel=cancel)
 
 

@@ -46,8 +46,10 @@ _INBOX, _OUTBOX = Path("/run/task"), Path("/run/reply")  # inside; only the seco
 class ModuleProcess:
     """Answers one request at a time. Each has the limits' wall time to itself."""
 
-    def __init__(self, source: str, limits: Limits) -> None:
+    def __init__(self, source: str, limits: Limits, filename: str = FILE) -> None:
+        """`filename` is what the user calls the file: problems name it."""
         self._source = source
+        self._filename = filename
         self._limits = limits
         self._lock = threading.Lock()
         self._running: list[_Running] = []  # one or none
@@ -64,6 +66,10 @@ class ModuleProcess:
                 self._running.append(_Running(self._source, self._limits))
             try:
                 return self._running[0].ask(request, draws, cancel)
+            except TaskProblem as error:
+                _end_all(self._running)
+                named = {"file": self._filename} if error.problem.file == FILE else {}
+                raise TaskProblem(error.problem.model_copy(update=named)) from None
             except BaseException:
                 _end_all(self._running)
                 raise

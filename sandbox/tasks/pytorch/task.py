@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from sandbox.limits import TORCH, Limits
 from sandbox.tasks.base import Array, Distribution, Draw, Expected, Inputs, Parameter, TaskSpec
 from sandbox.tasks.pytorch.graph import DTYPES, TensorType, reduction_length
 from sandbox.tasks.pytorch.messages import (
+    FILE,
     Computed,
     DrawLayout,
     ExpectedRequest,
@@ -118,7 +120,13 @@ class PyTorchTask:
 
 
 def load(
-    source: str, inputs: Inputs, cancel: Cancellation, *, shrink: bool = True, limits: Limits = TORCH
+    source: str,
+    inputs: Inputs,
+    cancel: Cancellation,
+    *,
+    filename: str = FILE,
+    shrink: bool = True,
+    limits: Limits = TORCH,
 ) -> PyTorchTask:
     """Trace the file's `Model` in the jail. `shrink`: lower module-level integers to what the emulator
     can afford.
@@ -130,7 +138,7 @@ def load(
         max_elements=MAX_ELEMENTS if shrink else None,
         max_flop=MAX_FLOP if shrink else None,
     )
-    process = ModuleProcess(source, limits)
+    process = ModuleProcess(source, limits, PurePath(filename).name)
     reply, raw = process.ask(request, b"", cancel)
     loaded = reply.loaded
     if loaded is None:

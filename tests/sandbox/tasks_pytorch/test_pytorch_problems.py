@@ -103,8 +103,9 @@ def test_messages_help(replies: dict[str, Reply]) -> None:
 def test_endless_file_is_stopped(jail: None) -> None:
     limits = replace(TORCH, wall_seconds=2)
     with pytest.raises(TaskProblem) as caught:
-        load(f"{HEAD}while True:\n    pass\n", Inputs(), Cancellation(), limits=limits)
+        load(f"{HEAD}while True:\n    pass\n", Inputs(), Cancellation(), limits=limits, filename="my/net.py")
     assert caught.value.problem.kind == "endless"
+    assert caught.value.problem.file == "net.py"
 
 
 def test_memory_is_limited(jail: None) -> None:
