@@ -10,6 +10,8 @@ export default defineConfig({
     outDir,
     emptyOutDir: true,
     manifest: true,
+    // The licences of what is bundled, beside it.
+    license: { fileName: "licenses.md" },
     target: "es2022",
     // Monaco is one large chunk on purpose: it loads after the shell, once, and is cached by its hash.
     chunkSizeWarningLimit: 5000,
