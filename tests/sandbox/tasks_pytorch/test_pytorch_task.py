@@ -160,7 +160,7 @@ def test_domains(mixed: Loaded) -> None:
     assert domains["default_"] == "nonnegative", "log accepts no negative input"
     assert domains["mask"] == "fixed", "a buffer keeps its values"
     tokens = next(v for v in mixed.values if v.name == "tokens")
-    assert (tokens.low, tokens.high) == (0, 49)
+    assert (tokens.low, tokens.high) == (0, mixed.sizes["vocabulary"] - 1)
 
 
 def test_graph_is_plain_data(mixed: Loaded) -> None:
