@@ -1,17 +1,17 @@
 """Subscripts as polynomials in loop counters and sizes, and proofs about their signs and ranges.
 
 A loop's variable is `lo + counter` (or `lo - counter`), with the counter from 0 to its last value in steps of
-`step`. Names that a nest never writes are symbols. What changes in an unknown way (`perm[i]`) gets a symbol of
-its own, marked with "?".
+`step`. Names that a nest never writes are symbols. What changes in an unknown way (`perm[i]`) gets a symbol
+of its own, marked with "?".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from agent.translator.c.syntax import Binary, Cast, Cond, Expr, For, Load, Num, Unary, Var, constant
-from sandbox.tasks.c.polynomial import ONE, ZERO, Polynomial
+from sandbox.tasks.c.polynomial import ONE, ZERO, Monomial, Polynomial
 
 
 @dataclass(frozen=True)
@@ -39,26 +39,42 @@ class Facts:
 
     lower: dict[str, int]
     nonnegative: list[Polynomial]
+    _proofs: dict[tuple[Polynomial, int], bool] = field(default_factory=dict)
 
     def at_least(self, symbol: str) -> int:
         return self.lower.get(symbol, 0 if symbol.startswith(("#", "?", "@")) else 1)
 
-    def is_nonnegative(self, value: Polynomial, depth: int = 2) -> bool:
+    def is_nonnegative(self, value: Polynomial, depth: int = 3) -> bool:
         """A proof, not a guess: False means only that none was found."""
-        if "?" in "".join(value.symbols):
+        known = self._proofs.get((value, depth))
+        if known is None:
+            known = self._proofs[value, depth] = self._prove(value, depth)
+        return known
+
+    def _prove(self, value: Polynomial, depth: int) -> bool:
+        if any(s.startswith("?") for s in value.symbols):
             return False
         shifted = value.substitute({s: Polynomial.symbol(s) + self.at_least(s) for s in value.symbols})
         if shifted.has_sign(1):
             return True
         if depth == 0:
             return False
-        shared = [f for f in self.nonnegative if f.symbols & value.symbols]
-        for fact in shared:
-            for factor in (ONE, *(Polynomial.symbol(s) for s in value.symbols if self.at_least(s) >= 0)):
-                rest = value - fact * factor
-                if len(rest.terms) <= len(value.terms) + 1 and self.is_nonnegative(rest, depth - 1):
-                    return True
+        for monomial, factor in value.terms:
+            if factor < 0:
+                for part in self._against(monomial, factor):
+                    if self.is_nonnegative(value - part, depth - 1):
+                        return True
         return False
+
+    def _against(self, monomial: Monomial, factor: int) -> Iterator[Polynomial]:
+        """Multiples of facts that hold this negative term, so that taking them away removes it."""
+        have = dict(monomial)
+        for fact in dict.fromkeys(self.nonnegative):
+            for other, slope in fact.terms:
+                if slope < 0 and factor % slope == 0 and all(have.get(n, 0) >= p for n, p in other):
+                    left = {n: p - dict(other).get(n, 0) for n, p in have.items()}
+                    rest = tuple(sorted((n, p) for n, p in left.items() if p))
+                    yield fact * Polynomial(((rest, factor // slope),))
 
     def is_positive(self, value: Polynomial) -> bool:
         return self.is_nonnegative(value - 1)

@@ -285,7 +285,7 @@ class Declarations(Expressions):
             if name is not None and now != name:
                 unsupported(
                     node,
-                    f"the pointer `{symbol.name}` points into `{name}` or `{now}`, depending on the way taken",
+                    f"the pointer `{symbol.name}` points into `{name}` or `{now}`, as the way taken decides",
                 )
 
     def bind(self, parameter: Any, arg: Any) -> tuple[str, Symbol]:

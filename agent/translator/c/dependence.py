@@ -1,8 +1,8 @@
 """Which iterations of a loop touch the same memory: proofs that they do not.
 
-Two accesses `a[f]` and `a[g]` of different iterations meet where f = g. Their difference is a polynomial in both
-iterations' counters. A counter whose coefficient exceeds everything that the rest can reach must be equal on
-both sides; peeling such counters off one after the other proves that the iterations are the same one.
+Two accesses `a[f]` and `a[g]` of different iterations meet where f = g. Their difference is a polynomial
+in both iterations' counters. A counter whose coefficient exceeds everything that the rest can reach must be
+equal on both sides; peeling such counters off one after the other proves that the iterations are the same.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ class _Collector:
 
 # Conflicts -------------------------------------------------------------------------------------------------
 def _other_side(accesses: Accesses, access: Access, shared: frozenset[str]) -> Access:
-    """The access in another iteration: every counter that is not shared, and every unknown, gets a new name."""
+    """The access in another iteration: counters that are not shared, and unknowns, get new names."""
 
     def renamed(poly: Polynomial) -> Polynomial:
         return poly.substitute(
@@ -292,8 +292,8 @@ def disjoint(
 ) -> bool:
     """Whether accesses that meet belong to the same iteration of loop `target`, given equal `fixed` loops.
 
-    With `assumed`, a row stride that is a lone symbol may be taken to hold a row; what was taken to be positive
-    is added to the set, for the host to check.
+    With `assumed`, a row stride that is a lone symbol may be taken to hold a row; what was taken to be
+    positive is added to the set, for the host to check.
     """
     shared = frozenset(part for key in fixed for part in accesses.parts.get(key, (key,)))
     other = _other_side(accesses, second, shared)
@@ -322,7 +322,7 @@ def _learn(facts: Facts, last: Polynomial) -> None:
         slope = last.coefficient(symbols[0]).as_constant or 0
         rest = last.without(symbols[0]).as_constant
         if slope > 0 and rest is not None:
-            bound = -(rest // slope) if rest % slope == 0 else -(rest // slope)
+            bound = -(rest // slope)
             facts.lower[symbols[0]] = max(facts.at_least(symbols[0]), bound)
 
 
@@ -434,7 +434,7 @@ def _by_stride(equations: list[Polynomial], ranges: list[Counter], facts: Facts)
 
 
 def _forced_zero(equations: list[Polynomial], ranges: list[Counter], facts: Facts) -> set[str] | None:
-    """Counters in a sum that is zero although none of its terms is negative, perhaps after one elimination."""
+    """Counters in a sum of terms that are not negative which is zero, perhaps after one elimination."""
     keys = {c.key for c in ranges}
     candidates = list(equations)
     for equation in equations:
@@ -446,9 +446,10 @@ def _forced_zero(equations: list[Polynomial], ranges: list[Counter], facts: Fact
     for equation in candidates:
         for sign in (1, -1):
             signed = equation * sign
-            if signed.terms and signed.symbols <= keys and signed.has_sign(1) and signed.degree() == 1:
-                if signed.as_constant is None and not any(not m for m, _ in signed.terms):
-                    return set(signed.symbols)
+            constant_part = any(not monomial for monomial, _ in signed.terms)
+            linear = signed.symbols <= keys and signed.degree() == 1
+            if linear and signed.terms and signed.has_sign(1) and not constant_part:
+                return set(signed.symbols)
     return None
 
 

@@ -160,9 +160,9 @@ class Lowering(Declarations):
         parameters = [p for p in listed if getattr(p, "name", None)]
         if len(args) != len(parameters):
             unsupported(node, f"`{name}` called with {len(args)} arguments instead of {len(parameters)}")
-        if not any(self.unit.declared(p.type).kind != "scalar" for p in parameters):
-            if self.unit.declared(function.decl.type.type).type != VOID:
-                return self.device_call(node, self.device_function(name), args)
+        numbers_only = all(self.unit.declared(p.type).kind == "scalar" for p in parameters)
+        if numbers_only and self.unit.declared(function.decl.type.type).type != VOID:
+            return self.device_call(node, self.device_function(name), args)
         return self.inline(node, name, function, parameters, args)
 
     def inline(self, node: Any, name: str, function: Any, parameters: list[Any], args: list[Any]) -> Expr:
@@ -520,16 +520,19 @@ def _alone(side: Expr, other: Expr) -> tuple[Expr, Expr]:
 
 
 def _moved(body: Any) -> set[str]:
-    """Names that `++`, `--`, `+=`, `-=` are applied to, or that are assigned from themselves (`p = p + 1`)."""
+    """Names that `++`, `--`, `+=`, `-=` are applied to, or that are assigned anew."""
     found: set[str] = set()
 
     def visit(node: Any) -> None:
-        if isinstance(node, c_ast.UnaryOp) and node.op in ("p++", "p--", "++", "--"):
-            if isinstance(node.expr, c_ast.ID):
-                found.add(node.expr.name)
-        elif isinstance(node, c_ast.Assignment) and isinstance(node.lvalue, c_ast.ID):
-            if node.op in ("+=", "-=") or not isinstance(node.rvalue, c_ast.ID):
-                found.add(node.lvalue.name)
+        match node:
+            case c_ast.UnaryOp(op="p++" | "p--" | "++" | "--", expr=c_ast.ID() as name):
+                found.add(name.name)
+            case c_ast.Assignment(op="+=" | "-=", lvalue=c_ast.ID() as name):
+                found.add(name.name)
+            case c_ast.Assignment(lvalue=c_ast.ID() as name) if not isinstance(node.rvalue, c_ast.ID):
+                found.add(name.name)
+            case _:
+                pass
         for _, child in node.children():
             visit(child)
 

@@ -63,7 +63,7 @@ __device__ {kind} {name}({kind} value) {{
     __syncthreads();
     return result;
 }}"""
-    return f"""// The block's result, in thread 0: lanes pass values down, then the first warp joins the warps' results.
+    return f"""// The block's result, in thread 0: lanes pass values down, then the first warp joins.
 __device__ {kind} {name}({kind} value) {{
     __shared__ {kind} warps[32];
     for (int half = 16; half > 0; half /= 2) {{
@@ -127,7 +127,7 @@ __device__ void {name}({kind} &value, {at} &place) {{
         }}
     }}"""
     inner = step.replace("\n", "\n    ")
-    return f"""// The block's extreme and its place, in thread 0: lanes pass pairs down, then the first warp joins the warps'.
+    return f"""// The block's extreme and its place, in thread 0: lanes pass pairs, then the first warp joins.
 __device__ void {name}({kind} &value, {at} &place) {{
     __shared__ {kind} values[32];
     __shared__ {at} places[32];

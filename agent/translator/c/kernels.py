@@ -135,7 +135,7 @@ class Signature:
 def signature(
     context: Context, body: Body, stage: Kernel, own: Iterable[str] = (), stores: Iterable[str] = ()
 ) -> Signature:
-    """For a kernel that runs `body`. `own`: scalars it defines itself; `stores`: device scalars it writes back."""
+    """For a kernel that runs `body`. `own`: scalars it defines itself; `stores`: those it writes back."""
     total = flow(body)
     tables = context.tables
     kept = frozenset(stores) - total.definite  # left as they are on some ways through the code
@@ -189,7 +189,7 @@ def index_at(loop: For, position: Expr) -> Expr:
 
 
 def index_lines(printer: Printer, loop: For, position: str) -> tuple[list[str], str]:
-    """(lines that define the loop's variable from a text that counts iterations, the test that it is outside)."""
+    """(lines that define the loop's variable from a count of iterations, the test that it is outside)."""
     kind = loop.var.type
     where = Var(position, INT)
     if plain(loop):
@@ -287,7 +287,7 @@ def prepared(context: Context, body: Body, given: Iterable[str]) -> Body:
 
 
 def tidy(body: Body) -> Body:
-    """Declarations moved down: to the assignment that gives the first value, or into the only block that uses them."""
+    """Declarations moved down: to the assignment of the first value, or into the only block using them."""
     out = list(body)
     for decl in reversed([s for s in body if isinstance(s, Decl)]):
         at = out.index(decl)

@@ -73,7 +73,8 @@ class Judge:
     def verdict(self, loop: For, live_after: frozenset[str]) -> Verdict:
         reductions, carried = self.scalars(loop, live_after)
         blockers = [
-            f"line {self._line_of(name, loop)}: `{name}` carries a value from one iteration of `{loop.var.name}` to the next"
+            f"line {self._line_of(name, loop)}: `{name}` carries a value from one iteration of "
+            f"`{loop.var.name}` to the next"
             for name in carried
         ]
         if ends_early(loop):
@@ -292,7 +293,7 @@ def _rest(loop: For, chosen: list[For]) -> Body:
 
 
 def _rectangular(loop: For, band: list[For], chosen: list[For]) -> bool:
-    """Whether a grid can hold the loop: its bounds depend on no other loop, or on chosen ones in a known direction."""
+    """Whether a grid can hold the loop: its bounds depend on nothing, or on chosen loops in a known way."""
     from agent.translator.c.normalise import hull
 
     outer = [

@@ -147,7 +147,7 @@ class _Planner:
         return Plan(tuple(stages), host, crossing, self.types, self.notes)
 
     def _aliases(self) -> dict[str, frozenset[str]]:
-        """A swapped pointer may stand for any of the arrays that the swaps exchange, but for no other pointer's."""
+        """A swapped pointer may stand for any array that the swaps exchange, but for no other pointer's."""
         bases = frozenset(self.function.aliases.values())
         related: dict[str, frozenset[str]] = {}
         for name in self.function.aliases:
@@ -167,11 +167,11 @@ class _Planner:
 
     def _spread(self, body: Body, controlled: bool, device: set[str]) -> None:
         for stmt in body:
-            if isinstance(stmt, Assign) and isinstance(stmt.target, Var):
-                if controlled or not self.on_host(stmt.value, device):
-                    device.add(stmt.target.name)
+            computed = isinstance(stmt, Assign) and (controlled or not self.on_host(stmt.value, device))
+            if computed and isinstance(stmt, Assign) and isinstance(stmt.target, Var):
+                device.add(stmt.target.name)
             device |= addresses(expressions(stmt))
-            head = [e for e in expressions(stmt)] if isinstance(stmt, If | For | While | Switch) else []
+            head = list(expressions(stmt)) if isinstance(stmt, If | For | While | Switch) else []
             inner = controlled or any(not self.on_host(e, device) for e in head)
             if isinstance(stmt, For) and inner:
                 device.add(stmt.var.name)
@@ -405,10 +405,10 @@ class _Planner:
             self._reduce(loop, verdict, live, out, pending)
             return True
         nest = parallel_nest(self.judge, loop, live) if not verdict.carried else None
-        if nest is not None and all(self._launchable(d) for d in nest.dims):
-            if not verdict.atomics or not _data_dependent(verdict):
-                self._map(nest, replace(verdict, atomics=frozenset()), loop, live, out, pending)
-                return True
+        launchable = nest is not None and all(self._launchable(d) for d in nest.dims)
+        if nest is not None and launchable and not (verdict.atomics and _data_dependent(verdict)):
+            self._map(nest, replace(verdict, atomics=frozenset()), loop, live, out, pending)
+            return True
         if verdict.parallel and verdict.atomics and self._launchable(loop):
             promoted = promote_elements(loop, verdict.atomics, set(self.taken), self.judge.dims)
             if promoted is not None and self._promoted(promoted, live, out, pending):
@@ -486,7 +486,7 @@ class _Planner:
 
     def _atomic_nest(self, loop: For, live: frozenset[str]) -> Nest:
         """Inner loops of the band that may run in parallel as well, updates being atomic."""
-        band, prelude, _ = descend(loop)
+        band, _, _ = descend(loop)
         dims = [loop]
         for inner in band[1:]:
             verdict = self.judge.verdict(inner, live)
@@ -728,7 +728,7 @@ def guarded(stage: Stage, guard: Guard) -> Stage:
 
 
 def joined_serials(stages: Iterable[Stage]) -> list[Stage]:
-    """Neighbouring one-thread kernels as one, their guards as conditions; after a reduction, in its last kernel."""
+    """Neighbouring one-thread kernels as one, guards as conditions; after a reduction, in its last kernel."""
     out: list[Stage] = []
     for stage in stages:
         match stage:

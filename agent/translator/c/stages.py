@@ -32,7 +32,7 @@ class MapStage:
 
 @dataclass(frozen=True)
 class ReduceStage:
-    """All points of `dims` accumulated into scalars; `before` and `after` run once, around the final value."""
+    """All points of `dims` accumulated into scalars; `before` and `after` run once, around the result."""
 
     name: str
     dims: tuple[For, ...]

@@ -1,4 +1,4 @@
-"""The translator of C tasks: `CTranslator` gives the direct version and, from measured numbers, improvements."""
+"""The translator of C tasks: the direct version and, from measured numbers, improvements."""
 
 from __future__ import annotations
 

@@ -60,18 +60,20 @@ def private_kernel(context: Context, stage: MapStage, choice: Choice) -> KernelC
     small = known and int(length) * kind.size <= MAX_BYTES
     parameters = list(given.parameters) + ([] if known else [f"int {bins}"])
     count = length if known else bins
+    walk = f"for (int {bin_name} = threadIdx.x; {bin_name} < {count}; {bin_name} += blockDim.x)"
+    flush = atomic_update(f"{array}[{bin_name}]", kind, "+", f"{mine}[{bin_name}]")
     shared = (
         f"__shared__ {kind.name} {mine}[{length}];" if small else f"extern __shared__ {kind.name} {mine}[];"
     )
     lines = [
         *given.prologue,
         shared,
-        f"for (int {bin_name} = threadIdx.x; {bin_name} < {count}; {bin_name} += blockDim.x) {mine}[{bin_name}] = 0;",
+        f"{walk} {mine}[{bin_name}] = 0;",
         "__syncthreads();",
         *grid_stride(context, stage.dims, printer.body(body, 1)),
         "__syncthreads();",
-        f"for (int {bin_name} = threadIdx.x; {bin_name} < {count}; {bin_name} += blockDim.x) {{",
-        f"    if ({mine}[{bin_name}] != 0) {atomic_update(f'{array}[{bin_name}]', kind, '+', f'{mine}[{bin_name}]')}",
+        f"{walk} {{",
+        f"    if ({mine}[{bin_name}] != 0) {flush}",
         "}",
     ]
     text = [

@@ -2,8 +2,8 @@
 
     for (i) for (j) { s = 0; for (k) s += a[i][k] * b[k][j]; c[i][j] = s; }
 
-Two loads, one without j and one without i: a block of threads loads a tile of each, all of them use both, and a
-thread may keep several results in registers. Matched on the loops and the loads, whatever their names.
+Two loads, one without j and one without i: a block of threads loads a tile of each, all of them use both, and
+a thread may keep several results in registers. Matched on the loops and the loads, whatever their names.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from agent.translator.c.affine import Reader
-from agent.translator.c.dependence import collect
 from agent.translator.c.dataflow import arrays_written, flow, names_read
+from agent.translator.c.dependence import collect
 from agent.translator.c.kernels import (
     Context,
     KernelCode,
@@ -271,7 +271,7 @@ def matrix_kernel(context: Context, stage: MapStage, choice: Choice) -> KernelCo
     lines += _results(context, stage, found, edge, each, given.fetched)
     what = f"{size} x {size} results" if many else f"a tile of {size} x {size} results"
     text = [
-        f"// A block for {what} over `{i}` and `{j}` (line {stage.line}): tiles of both factors in shared memory"
+        f"// A block for {what} over `{i}` and `{j}` (line {stage.line}): tiles of both in shared memory"
         + (f", {each} x {each} results in each thread's registers." if many else "."),
         f"__global__ void {stage.name}({given.text()}) {{",
         *("    " + line for line in lines),
@@ -340,7 +340,8 @@ def _multiply(context: Context, found: Product, edge: int, each: int) -> list[st
         "#pragma unroll",
         f"for (int {r} = 0; {r} < {each}; ++{r}) {mine}[{r}] = {left}[threadIdx.y + {edge} * {r}][{step}];",
         "#pragma unroll",
-        f"for (int {c} = 0; {c} < {each}; ++{c}) {theirs}[{c}] = {right}[{step}][threadIdx.x + {edge} * {c}];",
+        f"for (int {c} = 0; {c} < {each}; ++{c}) "
+        f"{theirs}[{c}] = {right}[{step}][threadIdx.x + {edge} * {c}];",
         "#pragma unroll",
         f"for (int {r} = 0; {r} < {each}; ++{r}) {{",
         "    #pragma unroll",
@@ -400,8 +401,8 @@ def offers(context: Context, stage: MapStage, choice: Choice, measured: Measured
         if found is None or measured.reread < 3:
             return
         reason = (
-            f"Each sector is asked for {number(measured.reread)} times, most by line {found[0].line}: every thread "
-            "loads its own row and column. Threads of a block can share them."
+            f"Each sector is asked for {number(measured.reread)} times, most by line {found[0].line}: each "
+            "thread loads its own row and column. Threads of a block can share them."
         )
         yield Offer(Choice(tile=16), "Tile through shared memory", reason, 30.0)
         return
@@ -410,14 +411,18 @@ def offers(context: Context, stage: MapStage, choice: Choice, measured: Measured
         line = max(
             measured.kernel.lines, key=lambda x: x.shared_load_bank_conflicts + x.shared_store_bank_conflicts
         )
-        reason = f"Line {line.line} makes {number(conflicts)} extra passes through shared memory: rows start in one bank."
+        reason = (
+            f"Line {line.line} makes {number(conflicts)} extra passes through shared memory: "
+            "rows start in one bank."
+        )
         yield Offer(replace(choice, pad=True), "Pad the tiles by one column", reason, 20.0)
     if choice.per_thread < 4:
         busiest = measured.busiest()
         flop = measured.kernel.flop.fp32 + measured.kernel.flop.fp64
         ratio = 64 * measured.kernel.instructions / max(1, flop)
+        where = busiest.line if busiest else stage.line
         reason = (
-            f"{number(ratio)} instructions are executed per multiply-add, most on line {busiest.line if busiest else 0}: "
+            f"{number(ratio)} instructions are executed per multiply-add, most on line {where}: "
             "each value loaded from shared memory is used once."
         )
         for each, gain in ((4, 25.0), (2, 15.0)):

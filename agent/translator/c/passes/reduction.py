@@ -22,8 +22,8 @@ def offers(
     if not choice.shuffle and kernel.barriers_per_thread > 3:
         line = max(kernel.lines, key=lambda x: x.barriers)
         reason = (
-            f"{number(kernel.barriers_per_thread)} barriers per thread, most on line {line.line}: the tree in shared "
-            "memory waits at every level. Lanes of a warp can pass values without waiting."
+            f"{number(kernel.barriers_per_thread)} barriers per thread, most on line {line.line}: the tree "
+            "in shared memory waits at every level. Lanes of a warp can pass values without waiting."
         )
         yield Offer(replace(choice, shuffle=True), "Reduce with warp shuffles", reason, 12.0)
     if choice.per_thread < 16 and kernel.grid[0] > 4 and not contains_loop(stage.body):

@@ -3,8 +3,8 @@
     for (c = 0; c < m; c++) s += x[c];      ->      for (c = lane; c < m; c += 32) s += x[c];
                                                     s = warp_sum_float(s);
 
-Scalar code is done by every lane alike, so that all of them know the result; stores outside the inner loops are
-lane 0's.
+Scalar code is done by every lane alike, so that all of them know the result; stores outside the inner loops
+are lane 0's.
 """
 
 from __future__ import annotations
@@ -279,7 +279,7 @@ def _block_helper(r: Reduction, name: str) -> str:
     if r.companion:
         raise NotShared
     kind = partial_type(r)
-    return f"""// The block's result, in every thread: within warps by shuffles, between them through shared memory.
+    return f"""// The block's result, in every thread: shuffles within warps, shared memory between them.
 __device__ {kind} {name}({kind} value) {{
     __shared__ {kind} warps[32];
     for (int half = 16; half > 0; half /= 2) {{
@@ -401,7 +401,7 @@ def offers(context: Context, stage: MapStage, choice: Choice, measured: Measured
         yield Offer(replace(choice, rows=32), "Give each row to a warp", reason + advice, 35.0)
     elif measured.instructions_per_warp > 500 and measured.warps < 1056 and shared_cost <= 4 * now:
         busy = (
-            f"Only {number(measured.warps)} warps work, {number(measured.instructions_per_warp)} instructions each: "
-            f"a thread does all of the loop over `{shown(loop.var.name)}` alone."
+            f"Only {number(measured.warps)} warps work, {number(measured.instructions_per_warp)} "
+            f"instructions each: a thread does all of the loop over `{shown(loop.var.name)}` alone."
         )
         yield Offer(replace(choice, rows=32), "Share the inner loop among a warp", busy, 12.0)

@@ -1,6 +1,6 @@
 """A loop that every thread makes over the same data, staged through shared memory.
 
-for (j = 0; j < n; j++) f(x[i], x[j]);   ->   for each 256 elements: load them together, then use them 256 times
+for (j = 0; j < n; j++) f(x[i], x[j]);   ->   for each 256 elements: load them together, use them 256 times
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ THREADS = 256
 
 @dataclass(frozen=True)
 class Staged:
-    """The loop, and what it loads from arrays that no other loop indexes: load -> (elements per turn, offset)."""
+    """The loop, and loads that no other loop indexes: load -> (elements per turn, offset)."""
 
     loop: For
     before: Body
@@ -202,7 +202,7 @@ def offers(context: Context, stage: MapStage, choice: Choice, measured: Measured
     if found is None or line is None:
         return
     reason = (
-        f"Each sector is asked for {number(measured.reread)} times, most by line {line[0].line}: every warp walks "
-        f"over `{shown(found.loop.var.name)}` by itself. The threads of a block can load each part once."
+        f"Each sector is asked for {number(measured.reread)} times, most by line {line[0].line}: all warps "
+        f"walk over `{shown(found.loop.var.name)}` by themselves. Threads of a block can load each part once."
     )
     yield Offer(Choice(staged=True), "Stage the inner loop's data in shared memory", reason, 14.0)

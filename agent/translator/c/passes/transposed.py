@@ -2,8 +2,8 @@
 
     b[j * n + i] = a[i * m + j];
 
-Whichever loop runs along a warp, one side is scattered. A block loads 32 x 32 elements along the one direction
-and uses them along the other.
+Whichever loop runs along a warp, one side is scattered. A block loads 32 x 32 elements along the one
+direction and uses them along the other.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from agent.translator.c.dataflow import arrays_written, flow, names_read
+from agent.translator.c.dataflow import arrays_written, names_read
 from agent.translator.c.kernels import Context, KernelCode, most, plain, prepared, signature, when_nonempty
 from agent.translator.c.passes.measured import Measured, Offer, number, sectors_sentence, shown
 from agent.translator.c.passes.strides import Touch, split_keys, touches
@@ -37,13 +37,13 @@ def match(context: Context, stage: MapStage) -> tuple[For, For, list[Load]] | No
     for across, along in ((0, 1), (1, 0)):
         if not stores or any(t.stride(keys[across]) != 1 for t in stores):
             continue
-        turned = _loads(stage, found, keys[along], keys[across])
+        turned = _loads(context, stage, found, keys[along], keys[across])
         if turned:
             return stage.dims[across], stage.dims[along], turned
     return None
 
 
-def _loads(stage: MapStage, found: list[Touch], along: str, across: str) -> list[Load]:
+def _loads(context: Context, stage: MapStage, found: list[Touch], along: str, across: str) -> list[Load]:
     """Loads of arrays that are only read, contiguous along the other loop, and done by every thread."""
     written = arrays_written(stage.body)
     arrays = {
@@ -59,12 +59,10 @@ def _loads(stage: MapStage, found: list[Touch], along: str, across: str) -> list
             continue
         for expr in expressions(stmt):
             for node in walk(expr):
-                if isinstance(node, Load) and node.array in arrays - others and node not in loads:
-                    if (
-                        flow(stage.body).written.isdisjoint(names_read(node.index))
-                        or names_read(node.index) <= names
-                    ):
-                        loads.append(node)
+                if not isinstance(node, Load) or node.array not in arrays - others or node in loads:
+                    continue
+                if names_read(node.index) <= names | set(context.plan.host):
+                    loads.append(node)
     everywhere = {n for s in walk_statements(stage.body) for e in expressions(s) for n in walk(e)}
     every = [n for n in everywhere if isinstance(n, Load) and n.array in {x.array for x in loads}]
     return loads if set(every) == set(loads) and len(loads) <= 4 else []

@@ -63,7 +63,7 @@ def vector_arrays(context: Context, stage: MapStage) -> dict[str, str] | None:
 
 
 def vector_kernel(context: Context, stage: MapStage, choice: Choice) -> KernelCode:
-    """16 bytes of elements per thread as one vector; the last few one by one; the direct kernel for odd addresses."""
+    """16 bytes of elements per thread as one vector; the direct kernel for odd addresses."""
     arrays = vector_arrays(context, stage)
     assert arrays is not None, "only matched nests get this choice"
     direct = map_kernel(context, replace(stage, name=f"{stage.name}_single"), Choice())
@@ -242,19 +242,21 @@ def offers(context: Context, stage: MapStage, choice: Choice, measured: Measured
         line = measured.busiest()
         flop = measured.kernel.flop.fp32 + measured.kernel.flop.fp64
         per_point = 32 * measured.kernel.instructions / max(1, measured.warps * 32)
+        where = line.line if line else stage.line
         reason = (
-            f"{number(per_point)} instructions per element, most on line {line.line if line else stage.line}, "
-            f"for {number(flop / max(1, measured.warps * 32))} FLOP: addresses and bounds are a part of the cost, "
-            "and one vector shares them."
+            f"{number(per_point)} instructions per element, most on line {where}, "
+            f"for {number(flop / max(1, measured.warps * 32))} FLOP: addresses and bounds are part of the "
+            "cost, and one vector shares them."
         )
         yield Offer(Choice(vector=16), "Load and store 16 bytes at once", reason, 3.0)
     if choice.per_thread < 8 and measured.reread > 1.5 and shares_rows(context, stage, choice):
         placed = axes(stage.dims, choice.order)
         name = shown(stage.dims[placed[1][0]].var.name)
         worst = measured.worst_load()
+        where = worst[0].line if worst else stage.line
         reason = (
-            f"Each sector is asked for {number(measured.reread)} times, most by line {worst[0].line if worst else 0}. "
-            f"Neighbouring `{name}` load the same elements: one thread that does several keeps them in registers."
+            f"Each sector is asked for {number(measured.reread)} times, most by line {where}. "
+            f"Neighbouring `{name}` load the same elements: a thread that does several keeps them."
         )
         more = choice.per_thread * 4 if choice.per_thread == 1 else choice.per_thread * 2
         yield Offer(replace(choice, per_thread=more), f"Give each thread {more} rows", reason, 9.0)
