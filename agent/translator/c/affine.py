@@ -24,6 +24,10 @@ class Counter:
     others: tuple[Polynomial, ...] = ()  # further upper bounds of the same counter
 
 
+#: Ends the name of a counter's number of turns, for loops that do not go by one.
+TURN = ":"
+
+
 class Split(Exception):
     """A division asks that `key` be taken apart by `divisor`: key = quotient * divisor + remainder."""
 
@@ -113,7 +117,8 @@ class Reader:
         self.splits = splits
         self.count = 0
         self.facts: list[Polynomial] = []
-        self.ranges: list[Counter] = []  # counters that splits made
+        self.ranges: list[Counter] = []  # of the loops around
+        self.steps: dict[str, int] = {}  # of counters that do not go by one
 
     def unknown(self, text: str = "") -> Polynomial:
         self.count += 1
@@ -173,6 +178,9 @@ class Reader:
             right = Polynomial.constant(1 << shift)
         if right == ZERO or any(s.startswith(("#", "?")) for s in right.symbols):
             return self._opaque(expr)
+        turn = self._turn(left, right) if expr.op != "%" else None
+        if turn is not None:
+            return turn
         quotient, remainder = parts_of(left, right)
         keys = [s for s in remainder.symbols if s.startswith("#")]
         if not keys and not any(s.startswith("?") for s in left.symbols):
@@ -195,6 +203,15 @@ class Reader:
             if part is not None and key not in self.splits and key.count("/") + key.count("%") < 6:
                 raise Split(key, part)
         return self._opaque(expr)
+
+    def _turn(self, left: Polynomial, right: Polynomial) -> Polynomial | None:
+        """`i / 2` in a loop that goes by twos from an even start: how many turns there were before."""
+        step = right.as_constant
+        keys = [s for s in left.symbols if self.steps.get(s) == step]
+        rest = left.without(keys[0]).as_constant if len(keys) == 1 else None
+        if step is None or rest is None or rest % step or left.coefficient(keys[0]).as_constant != 1:
+            return None
+        return Polynomial.symbol(keys[0] + TURN) + rest // step
 
     def _invariant_division(self, expr: Binary, left: Polynomial, right: Polynomial) -> Polynomial:
         """`n / 2`: a symbol h, with 2 h <= n <= 2 h + 1 remembered."""
@@ -252,8 +269,10 @@ def counter_of(loop: For, key: str, reader: Reader) -> tuple[Polynomial, list[Co
         return lo + stride * Polynomial.symbol(key), [Counter(key, None)]
     if loop.down or abs(step) != 1:
         counter = Counter(key, last, abs(step), tuple(lasts[1:]))
+        reader.steps[key] = abs(step)
         symbol = Polynomial.symbol(key)
-        return (lo - symbol if loop.down else lo + symbol), [counter]
+        turns = [Counter(key + TURN, None)] if abs(step) != 1 else []
+        return (lo - symbol if loop.down else lo + symbol), [counter, *turns]
     value, counters = reader.expand(key, last)
     if len(counters) == 1:
         counters = [Counter(key, last, 1, tuple(lasts[1:]))]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import gcd
 
-from agent.translator.c.affine import Counter, Facts, Reader, Split, counter_of, extreme, parts_of
+from agent.translator.c.affine import TURN, Counter, Facts, Reader, Split, counter_of, extreme, parts_of
 from agent.translator.c.dataflow import arrays_declared, arrays_written, flow
 from agent.translator.c.syntax import (
     Assign,
@@ -203,7 +203,7 @@ class _Collector:
         self._forget(written)
         saved = self.reader.values.get(loop.var.name)
         self.reader.values[loop.var.name] = value
-        self.accesses.parts[key] = tuple(c.key for c in counters)
+        self.accesses.parts[key] = tuple(c.key for c in counters if not c.key.endswith(TURN))
         self.counters += counters
         self.reader.ranges += counters
         self.keys.append(key)
@@ -380,9 +380,12 @@ def _peel(
         found = _forced_equal(equations, left, right, ranges, facts, assumed)
         if found is not None:
             keep, drop = found
-            put({drop: Polynomial.symbol(keep)})
-            if drop == keep + "'":
-                equal.add(keep)
+            if drop == keep + "'":  # a counter and its number of turns go together
+                base = keep.removesuffix(TURN)
+                put({k + "'": Polynomial.symbol(k) for k in (base, base + TURN)})
+                equal.add(base)
+            else:
+                put({drop: Polynomial.symbol(keep)})
             if goals <= equal:
                 return True
             continue
