@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from agent.environment import JudgeEnvironment
-from agent.events import Event, RunEnded
+from agent.events import EndReason, Event, RunEnded
 from agent.limits import Limits
 from agent.loop import ended, run
 from agent.policies.builtin import BuiltinPolicy
@@ -40,46 +40,46 @@ class TranslateRequest(Data):
 
 
 def translate(request: TranslateRequest, *, cancel: Cancellation) -> Iterator[Event]:
-    """The events of one run. Bad input, a cancellation and our own faults end it with `run_ended`, never by raising."""
+    """The events of one run. Whatever goes wrong ends it with `run_ended`; nothing is raised."""
     began = time.monotonic()
     try:
-        task = load_task(
-            request.source,
-            filename=request.filename,
-            entry=request.entry,
-            inputs=request.inputs,
-            cancel=cancel,
-        )
-        environment = JudgeEnvironment(task, backend=request.backend, target=request.target, cancel=cancel)
-    except TaskProblem as error:
-        yield _refused("bad_input", error.problem, began)
-        return
-    except (JailUnavailable, ToolchainMissing) as error:
-        yield _refused(
-            "internal_error", Problem(kind="machine", message=str(error), hint="kernelwright doctor"), began
-        )
-        return
+        task, environment = _prepare(request, cancel)
     except Cancelled:
-        yield ended(
-            Trajectory(), "cancelled", "cancelled before the first turn", None, time.monotonic() - began
-        )
-        return
-    except Exception as error:
-        problem = Problem(
-            kind="internal_error", message=f"Kernelwright's own fault: {type(error).__name__}: {error}"
-        )
-        yield _refused("internal_error", problem, began)
-        return
-    try:
+        yield _ended_early("cancelled", "cancelled before the first turn", None, began)
+    except TaskProblem as error:
+        yield _ended_early("bad_input", error.problem.message, error.problem, began)
+    except (JailUnavailable, ToolchainMissing) as error:
+        problem = Problem(kind="machine", message=str(error), hint="kernelwright doctor says what is missing")
+        yield _ended_early("internal_error", problem.message, problem, began)
+    except Exception as error:  # a bug must not look like a verdict, and the stream must end with its reason
+        message = f"Kernelwright's own fault: {type(error).__name__}: {error}"
+        yield _ended_early("internal_error", message, Problem(kind="internal_error", message=message), began)
+    else:
         limits = Limits(turns=request.turns, seconds=request.seconds)
-        yield from run(_policy(request, task), environment, limits, cancel)
-    finally:
-        environment.close()
+        try:
+            for event in run(_policy(request, task), environment, limits, cancel):
+                yield _placed(event, request.filename)
+        finally:
+            environment.close()
+
+
+def _prepare(request: TranslateRequest, cancel: Cancellation) -> tuple[Task, JudgeEnvironment]:
+    task = load_task(
+        request.source, filename=request.filename, entry=request.entry, inputs=request.inputs, cancel=cancel
+    )
+    return task, JudgeEnvironment(task, backend=request.backend, target=request.target, cancel=cancel)
+
+
+def _placed(event: Event, filename: str) -> Event:
+    """A translator knows lines but not the file's name."""
+    if isinstance(event, RunEnded) and event.problem is not None and not event.problem.file:
+        return event.model_copy(update={"problem": event.problem.model_copy(update={"file": filename})})
+    return event
 
 
 def _policy(request: TranslateRequest, task: Task) -> Policy:
     return BuiltinPolicy(lambda: translator_for(task.spec), start_from=request.start_from)
 
 
-def _refused(reason: Literal["bad_input", "internal_error"], problem: Problem, began: float) -> RunEnded:
-    return ended(Trajectory(), reason, problem.message, problem, time.monotonic() - began)
+def _ended_early(reason: EndReason, message: str, problem: Problem | None, began: float) -> RunEnded:
+    return ended(Trajectory(), reason, message, problem, time.monotonic() - began)
