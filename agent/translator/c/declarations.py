@@ -9,7 +9,17 @@ from pycparser import c_ast, c_generator
 from agent.translator.c.expressions import Expressions, convert, line_of
 from agent.translator.c.library import CONSTANTS
 from agent.translator.c.problems import unsupported
-from agent.translator.c.scope import Array, ConstantName, Place, PointerVar, Symbol, Table, is_const
+from agent.translator.c.scope import (
+    Array,
+    ConstantName,
+    Declared,
+    Place,
+    PointerVar,
+    StructVar,
+    Symbol,
+    Table,
+    is_const,
+)
 from agent.translator.c.syntax import (
     ArrayDecl,
     Assign,
@@ -134,6 +144,13 @@ class Declarations(Expressions):
                 self._scalar(node, declared.type, line)
             case "array":
                 self._array(node, declared, line)
+            case "struct":
+                self._struct(node, declared)
+            case "struct pointer":
+                whole = self.struct(node.init) if node.init is not None else None
+                if whole is None:
+                    unsupported(node, f"the pointer `{node.name}`: it does not point at a local struct")
+                self.scopes[-1][node.name] = whole
             case _:
                 self._pointer(node, declared, line)
 
@@ -144,6 +161,44 @@ class Declarations(Expressions):
         self.out.append(Decl(var.name, kind, line))
         if value is not None:
             self.out.append(Assign(var, value, line=line))
+        self.flush()
+
+    def new_struct(self, name: str, declared: Declared, line: int) -> StructVar:
+        """Declares a variable for each field."""
+        fields: dict[str, Var | Array] = {}
+        for field, kind in declared.fields:
+            own = self.fresh(f"{name}_{field}")
+            if kind.kind == "scalar":
+                fields[field] = Var(own, kind.type)
+                self.out.append(Decl(own, kind.type, line))
+            else:
+                dims = tuple(number(constant(self.value(d)) or 0) for d in kind.dims)
+                fields[field] = Array(own, kind.type, dims)
+                self.out.append(ArrayDecl(own, kind.type, dims, line=line))
+        return StructVar(name, fields)
+
+    def _struct(self, node: Any, declared: Declared) -> None:
+        line = line_of(node)
+        given: StructVar | None = None
+        if node.init is not None and not isinstance(node.init, c_ast.InitList):
+            given = self.struct(node.init)
+        whole = self.new_struct(node.name, declared, line)
+        if isinstance(node.init, c_ast.InitList):
+            order = list(whole.fields.values())
+            for position, field in enumerate(order):
+                init = node.init.exprs[position] if position < len(node.init.exprs) else None
+                if isinstance(init, c_ast.NamedInitializer):
+                    field, init = whole.fields[init.name[0].name], init.expr
+                if isinstance(field, Array):
+                    self._fill(field, (), init if init is not None else c_ast.InitList([]), line)
+                else:
+                    value = self.value(init) if init is not None else number(0)
+                    self.out.append(Assign(field, value, line=line))
+        elif given is not None:
+            self.copy_struct(node, whole, given)
+        elif node.init is not None:
+            unsupported(node, f"what `{node.name}` is set to: not a struct")
+        self.scopes[-1][node.name] = whole
         self.flush()
 
     def _array(self, node: Any, declared: Any, line: int) -> None:
@@ -292,6 +347,15 @@ class Declarations(Expressions):
         """A parameter of an inlined function."""
         declared = self.unit.declared(parameter.type)
         line = line_of(arg)
+        if declared.kind in ("struct", "struct pointer"):
+            whole = self.struct(arg)
+            if whole is None:
+                unsupported(arg, f"the argument for `{parameter.name}`: not a local struct")
+            if declared.kind == "struct pointer":
+                return parameter.name, whole
+            own = self.new_struct(parameter.name, declared, line)
+            self.copy_struct(arg, own, whole)
+            return parameter.name, own
         if declared.kind == "scalar":
             var = Var(self.fresh(parameter.name), declared.type)
             value = self.value(arg)

@@ -9,7 +9,7 @@ from pycparser import c_ast
 
 from agent.translator.c.library import BUILTIN_CONSTANTS, CLASSIFIERS, FUNCTIONS
 from agent.translator.c.problems import unsupported
-from agent.translator.c.scope import Array, ConstantName, Place, PointerVar, Symbol, Unit
+from agent.translator.c.scope import Array, ConstantName, Place, PointerVar, StructVar, Symbol, Unit
 from agent.translator.c.syntax import (
     Assign,
     Binary,
@@ -109,7 +109,10 @@ class Expressions:
                     self.effect(part)
                 return self.value(node.exprs[-1])
             case c_ast.StructRef():
-                unsupported(node, "a member access: structs are not translated yet")
+                field = self.field(node)
+                if isinstance(field, Array):
+                    unsupported(node, f"the array `{field.name}` used as a number")
+                return field
             case _:
                 unsupported(node, f"the expression {type(node).__name__}: it is not translated")
 
@@ -156,6 +159,41 @@ class Expressions:
             case _:
                 unsupported(node, f"the pointer `{node.name}` used as a number")
 
+    # Structs
+    def struct(self, node: Any) -> StructVar | None:
+        """The struct that an expression is, None where it is none."""
+        match node:
+            case c_ast.ID():
+                symbol = self.find(node)
+                return symbol if isinstance(symbol, StructVar) else None
+            case c_ast.UnaryOp(op="&" | "*"):
+                return self.struct(node.expr)
+            case c_ast.FuncCall() if self.gives_struct(node):
+                return self.call_struct(node)
+            case _:
+                return None
+
+    def gives_struct(self, node: Any) -> bool:
+        function = self.unit.functions.get(getattr(node.name, "name", ""))
+        return function is not None and self.unit.declared(function.decl.type.type).kind == "struct"
+
+    def call_struct(self, node: Any) -> StructVar:
+        raise NotImplementedError
+
+    def field(self, node: Any) -> Var | Array:
+        whole = self.struct(node.name)
+        if whole is None or node.field.name not in whole.fields:
+            unsupported(node, f"`{node.field.name}` of something that is not a local struct")
+        return whole.fields[node.field.name]
+
+    def copy_struct(self, node: Any, to: StructVar, source: StructVar) -> None:
+        """Field by field."""
+        for name, field in to.fields.items():
+            other = source.fields[name]
+            if isinstance(field, Array) or isinstance(other, Array):
+                unsupported(node, f"a struct copied with the array `{name}` in it")
+            self.out.append(Assign(field, other, line=line_of(node)))
+
     # Places
     def place(self, node: Any) -> Place | None:
         """The pointer value of an expression, None where it is a number."""
@@ -167,6 +205,9 @@ class Expressions:
                 if isinstance(symbol, PointerVar):
                     return self.pointer_place(node, symbol)
                 return None
+            case c_ast.StructRef():
+                field = self.field(node)
+                return Place(field, (), number(0)) if isinstance(field, Array) else None
             case c_ast.ArrayRef():
                 if not self.is_pointer(node):
                     return None
@@ -214,6 +255,8 @@ class Expressions:
         match node:
             case c_ast.ID():
                 return isinstance(self.find(node), Array | PointerVar)
+            case c_ast.StructRef():
+                return isinstance(self.field(node), Array)
             case c_ast.ArrayRef():
                 depth, base = 0, node
                 while isinstance(base, c_ast.ArrayRef):
@@ -246,6 +289,9 @@ class Expressions:
                 return len(symbol.dims)
             if isinstance(symbol, PointerVar):
                 return len(symbol.place.array.dims) if symbol.place and symbol.offset is None else 1
+        if isinstance(node, c_ast.StructRef):
+            field = self.field(node)
+            return len(field.dims) if isinstance(field, Array) else None
         return 1 if self.is_pointer(node) else None
 
     def pointer_place(self, node: Any, pointer: PointerVar) -> Place:
@@ -466,6 +512,13 @@ class Expressions:
         if self.is_pointer(node.lvalue):
             self.assign_pointer(node)
             return number(0)
+        whole = self.struct(node.lvalue)
+        if whole is not None:
+            source = self.struct(node.rvalue)
+            if source is None:
+                unsupported(node, f"what `{whole.name}` is set to: not a struct")
+            self.copy_struct(node, whole, source)
+            return number(0, VOID)
         line = line_of(node)
         value = self.value(node.rvalue)
         target = self.value(node.lvalue)

@@ -11,7 +11,7 @@ from agent.translator.c.declarations import Declarations
 from agent.translator.c.exits import without_continues, without_returns
 from agent.translator.c.expressions import line_of
 from agent.translator.c.problems import unsupported
-from agent.translator.c.scope import Array, Place, PointerVar, Table, Unit
+from agent.translator.c.scope import Array, Place, PointerVar, StructVar, Table, Unit, numbers_only
 from agent.translator.c.syntax import (
     AddressOf,
     Assign,
@@ -81,12 +81,15 @@ def read_function(unit: Unit, name: str, result: str = "result") -> Function:
 class Lowering(Declarations):
     """Statements. One per function that is emitted (the entry, each device function)."""
 
+    returned_struct: StructVar | None = None  # where the function that is being inlined puts its result
+    last_struct: StructVar | None = None  # what the last inlined function gave
+
     # Functions
     def entry(self, node: Any, result_name: str) -> Function:
         declaration = node.decl.type
         kind = self.unit.declared(declaration.type)
         if kind.kind != "scalar":
-            unsupported(node, "a returned pointer: results go to arrays that the caller gave")
+            unsupported(node, f"a returned {kind.kind}: results go to arrays that the caller gave")
         scalars, arrays = self.parameters(node)
         self.find_swaps(node.body)
         self.statement_list(node.body.block_items or [])
@@ -120,8 +123,12 @@ class Lowering(Declarations):
                 var = Var(parameter.name, declared.type)
                 scalars.append(var)
                 self.scopes[-1][parameter.name] = var
-            else:
+            elif numbers_only(declared):
                 arrays.append((parameter, declared))
+            else:
+                unsupported(
+                    parameter, f"the parameter `{parameter.name}`: structs are only translated as locals"
+                )
         made: list[Array] = []
         walking = _moved(node.body)
         for parameter, declared in arrays:  # extents may name any scalar parameter
@@ -160,8 +167,8 @@ class Lowering(Declarations):
         parameters = [p for p in listed if getattr(p, "name", None)]
         if len(args) != len(parameters):
             unsupported(node, f"`{name}` called with {len(args)} arguments instead of {len(parameters)}")
-        numbers_only = all(self.unit.declared(p.type).kind == "scalar" for p in parameters)
-        if numbers_only and self.unit.declared(function.decl.type.type).type != VOID:
+        plain = all(self.unit.declared(p.type).kind == "scalar" for p in parameters)
+        if plain and self.unit.declared(function.decl.type.type).type != VOID:
             return self.device_call(node, self.device_function(name), args)
         return self.inline(node, name, function, parameters, args)
 
@@ -174,17 +181,26 @@ class Lowering(Declarations):
         outer = self.scopes
         self.scopes = [{}, dict(bound)]
         self.inlining.append(name)
+        outer_struct, self.returned_struct = self.returned_struct, None
+        if kind.kind == "struct":
+            self.returned_struct = self.new_struct(f"{name}_value", kind, line_of(node))
         saved, self.out = self.out, []
         saved_post, self.post = self.post, []
         self.statement_list(function.body.block_items or [])
         body, self.out, self.post = tuple(self.out), saved, saved_post
         self.inlining.pop()
         self.scopes = outer
+        self.last_struct, self.returned_struct = self.returned_struct, outer_struct
         result = Var(self.fresh(name + "_value"), kind.type) if kind.type != VOID else None
         if result is not None:
             self.out.append(Decl(result.name, result.type, line_of(node)))
         self.out += without_returns(body, result, self.fresh(name + "_returned"))
         return result if result is not None else number(0, VOID)
+
+    def call_struct(self, node: Any) -> StructVar:
+        self.call_user(node, node.name.name)
+        assert self.last_struct is not None, "the function returns a struct"
+        return self.last_struct
 
     # Statements
     def statement_list(self, nodes: list[Any]) -> None:
@@ -235,6 +251,12 @@ class Lowering(Declarations):
                 self.out.append(Break(line))
             case c_ast.Continue():
                 self.out.append(Continue(line))
+            case c_ast.Return() if self.returned_struct is not None:
+                source = self.struct(node.expr)
+                if source is None:
+                    unsupported(node, "what is returned: not a local struct")
+                self.copy_struct(node, self.returned_struct, source)
+                self.out.append(Return(None, line))
             case c_ast.Return():
                 value = self.value(node.expr) if node.expr is not None else None
                 self.flush()

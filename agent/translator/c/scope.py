@@ -9,7 +9,7 @@ from pycparser import c_ast
 
 from agent.translator.c.problems import unsupported
 from agent.translator.c.syntax import Expr, Var
-from agent.translator.c.types import Scalar, from_words
+from agent.translator.c.types import VOID, Scalar, from_words
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,25 @@ class ConstantName:
     value: Expr
 
 
-Symbol = Var | Array | PointerVar | ConstantName
+@dataclass
+class StructVar:
+    """A local struct, taken apart: each field is a variable of its own."""
+
+    name: str
+    fields: dict[str, Var | Array]
+
+
+Symbol = Var | Array | PointerVar | ConstantName | StructVar
 
 
 @dataclass(frozen=True)
 class Declared:
-    """A declarator read: `kind` scalar, array or pointer, over an arithmetic type."""
+    """A declarator read: `kind` scalar, array, pointer (over an arithmetic type), struct, struct pointer."""
 
     kind: str
     type: Scalar
     dims: tuple[Any, ...] = ()  # pycparser expressions or None
+    fields: tuple[tuple[str, Declared], ...] = ()  # of a struct
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,7 @@ class Unit:
     constants: dict[str, Any] = field(default_factory=dict)  # pycparser Decl of const scalars and tables
     mutable: dict[str, Any] = field(default_factory=dict)  # Decl of file-level variables that may change
     enums: dict[str, Any] = field(default_factory=dict)  # name -> value expression or (previous name)
+    structs: dict[str, Any] = field(default_factory=dict)  # pycparser Struct with its fields, by tag
 
     @staticmethod
     def of(tree: Any) -> Unit:
@@ -92,13 +102,25 @@ class Unit:
         return unit
 
     def _enumerate(self, node: Any) -> None:
-        while hasattr(node, "type") and not isinstance(node, c_ast.Enum):
+        while hasattr(node, "type") and not isinstance(node, c_ast.Enum | c_ast.Struct):
             node = node.type
+        if isinstance(node, c_ast.Struct) and node.name and node.decls:
+            self.structs[node.name] = node
         if isinstance(node, c_ast.Enum) and node.values is not None:
             previous: str | None = None
             for entry in node.values.enumerators:
                 self.enums[entry.name] = entry.value if entry.value is not None else previous
                 previous = entry.name
+
+    def _struct(self, node: Any) -> Declared:
+        whole = node if node.decls else self.structs.get(node.name)
+        if whole is None:
+            unsupported(node, f"`struct {node.name}` is not defined in this file")
+        fields = tuple((d.name, self.declared(d.type)) for d in whole.decls)
+        for name, each in fields:
+            if each.kind not in ("scalar", "array"):
+                unsupported(node, f"the field `{name}`: only numbers and arrays of numbers are taken apart")
+        return Declared("struct", VOID, (), fields)
 
     def declared(self, node: Any, depth: int = 0) -> Declared:
         """Reads a type. Raises TaskProblem for structs, unions, complex and function pointers."""
@@ -117,6 +139,8 @@ class Unit:
                 return Declared("scalar", Scalar("int"))
             case c_ast.ArrayDecl():
                 inner = self.declared(node.type, depth)
+                if inner.kind == "struct":
+                    unsupported(node, "an array of structs: only single structs are taken apart")
                 if inner.kind == "pointer":
                     unsupported(
                         node, "an array of pointers: rows may lie anywhere, so accesses cannot be analysed"
@@ -124,6 +148,8 @@ class Unit:
                 return Declared("array", inner.type, (node.dim, *inner.dims))
             case c_ast.PtrDecl():
                 inner = self.declared(node.type, depth)
+                if inner.kind == "struct":
+                    return Declared("struct pointer", VOID, (), inner.fields)
                 if inner.kind == "pointer":
                     unsupported(
                         node,
@@ -131,15 +157,19 @@ class Unit:
                         "Pass one flat array and its row length.",
                     )
                 return Declared("pointer", inner.type, (None, *inner.dims))
-            case c_ast.Struct() | c_ast.Union():
-                word = "struct" if isinstance(node, c_ast.Struct) else "union"
-                unsupported(
-                    node, f"`{word} {node.name or ''}`".rstrip() + ": aggregates are not translated yet"
-                )
+            case c_ast.Struct():
+                return self._struct(node)
+            case c_ast.Union():
+                unsupported(node, "a union: the same bytes read as two types")
             case c_ast.FuncDecl():
                 unsupported(node, "a function pointer: what it calls is not known before it runs")
             case _:
                 unsupported(node, f"the type {type(node).__name__}: it is not translated")
+
+
+def numbers_only(declared: Declared) -> bool:
+    """Scalar, array or pointer, but no struct."""
+    return declared.kind in ("scalar", "array", "pointer")
 
 
 def is_const(decl: Any) -> bool:
