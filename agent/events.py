@@ -42,7 +42,7 @@ class TurnStarted(Data):
 
 
 class TextDelta(Data):
-    """A piece of the policy's prose as it is written. Sent, never stored; `reflected` or `action` carries the whole."""
+    """A piece of the policy's prose as it is written. Sent, never stored; `reflected` carries the whole."""
 
     type: Literal["text_delta"] = "text_delta"
     turn: int

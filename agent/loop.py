@@ -1,7 +1,7 @@
 """The loop every policy runs in: choose, edit, judge, reflect, until something ends it.
 
-It knows nothing of who the policy is or where candidates run. Each ending has a name (`agent.events.EndReason`),
-and exactly one `run_ended` closes the stream, whatever happens.
+It knows nothing of who the policy is or where candidates run. Each ending has a name
+(`agent.events.EndReason`), and exactly one `run_ended` closes the stream, whatever happens.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Translator(Protocol):
         """The direct version. Raises TaskProblem naming construct, line and why."""
 
     def moves(self, draft: Draft, evaluation: Evaluation) -> Iterator[Move]:
-        """Improvements of `draft` worth trying, best first, each argued from `evaluation`'s measured metrics."""
+        """Improvements of `draft`, best first, each argued from the metrics measured in `evaluation`."""
 
 
 @dataclass(frozen=True)

@@ -49,11 +49,11 @@ class Measured:
     def warps(self) -> int:
         blocks = self.kernel.grid[0] * self.kernel.grid[1] * self.kernel.grid[2]
         threads = self.kernel.block[0] * self.kernel.block[1] * self.kernel.block[2]
-        return blocks * -(-threads // 32)
+        return blocks * -(-threads // 32)  # of one launch
 
     @property
     def instructions_per_warp(self) -> float:
-        return self.kernel.instructions / max(1, self.warps)
+        return self.kernel.instructions / max(1, self.warps * self.kernel.launches)
 
     @property
     def reread(self) -> float:

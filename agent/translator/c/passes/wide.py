@@ -241,11 +241,11 @@ def offers(context: Context, stage: MapStage, choice: Choice, measured: Measured
     if choice == Choice() and vector_arrays(context, stage) is not None:
         line = measured.busiest()
         flop = measured.kernel.flop.fp32 + measured.kernel.flop.fp64
-        per_point = 32 * measured.kernel.instructions / max(1, measured.warps * 32)
+        per_point = measured.instructions_per_warp
         where = line.line if line else stage.line
         reason = (
             f"{number(per_point)} instructions per element, most on line {where}, "
-            f"for {number(flop / max(1, measured.warps * 32))} FLOP: addresses and bounds are part of the "
+            f"for {number(flop / max(1, measured.warps * measured.kernel.launches * 32))} FLOP: addresses and bounds are part of the "
             "cost, and one vector shares them."
         )
         yield Offer(Choice(vector=16), "Load and store 16 bytes at once", reason, 3.0)
