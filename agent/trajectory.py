@@ -49,7 +49,7 @@ class Trajectory:
 
     @property
     def best(self) -> Turn | None:
-        """The passed turn with the highest structural score, the earliest of equals. None while nothing passed."""
+        """The passed turn with the highest structural score, the earliest of equals, or None."""
         passed = [t for t in self.turns if t.evaluation is not None and t.evaluation.verdict == "passed"]
         return max(
             passed,

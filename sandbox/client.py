@@ -40,7 +40,7 @@ class Judge:
         self._pipeline = Pipeline(task, target=TARGETS[target], cancel=cancel)
 
     def evaluate(self, source: str) -> Generator[Progress, None, Evaluation]:
-        """Yields progress as it happens. Raises Cancelled, and TaskProblem where the task itself is at fault."""
+        """Yields progress as it happens. Raises Cancelled, and TaskProblem where the task is at fault."""
         said: queue.SimpleQueue[Progress | None] = queue.SimpleQueue()
         result: list[Evaluation | BaseException] = []
 

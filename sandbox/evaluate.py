@@ -298,7 +298,8 @@ def _first_error(compilation: Compilation) -> str:
 
 
 def _passed(judgement: Judgement) -> str:
-    assert judgement.verification is not None and judgement.metrics is not None
+    assert judgement.verification is not None
+    assert judgement.metrics is not None
     return (
         f"agrees with the reference on {judgement.verification.draws} secret draws; "
         f"structural score {judgement.metrics.structural_score:.1f}"

@@ -1,4 +1,4 @@
-"""What tests need of the machine. Missing things skip with a sentence, or fail where KERNELWRIGHT_REQUIRE names them."""
+"""What tests need of the machine: skip with a sentence, or fail where KERNELWRIGHT_REQUIRE names it."""
 
 from __future__ import annotations
 

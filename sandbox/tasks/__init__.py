@@ -1,1 +1,1 @@
-"""What is to be translated, with its inputs and its reference. Two kinds so far: C function, PyTorch module."""
+"""What is to be translated, with its inputs and reference. Two kinds so far: C function, PyTorch module."""

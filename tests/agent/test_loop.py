@@ -1,4 +1,4 @@
-"""The loop against an environment whose evaluations are given: endings, bookkeeping, one `run_ended` always."""
+"""The loop against an environment whose evaluations are given: endings, bookkeeping, one `run_ended`."""
 
 from __future__ import annotations
 
