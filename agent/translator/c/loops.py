@@ -28,6 +28,7 @@ from agent.translator.c.syntax import (
     Load,
     Pointer,
     Stmt,
+    Swap,
     Var,
     While,
     all_expressions,
@@ -77,6 +78,10 @@ class Judge:
             f"`{loop.var.name}` to the next"
             for name in carried
         ]
+        swaps = [s for s in walk_statements(loop.body) if isinstance(s, Swap)]
+        for swap in swaps:
+            carried.append(swap.left)
+            blockers.append(f"line {swap.line}: `{swap.left}` and `{swap.right}` change places")
         if ends_early(loop):
             blockers.append(f"line {loop.line}: the loop over `{loop.var.name}` may end early")
         accesses = collect((loop,), self.dims, self.around)
@@ -239,7 +244,8 @@ def parallel_nest(judge: Judge, loop: For, live_after: frozenset[str]) -> Nest |
         for n in total.written
         if n not in declared and n not in band_vars and (n in flow(loop.body).exposed or n in live_after)
     }
-    if carried or any(ends_early(b) for b in band):
+    swaps = any(isinstance(s, Swap) for s in walk_statements(loop.body))
+    if carried or swaps or any(ends_early(b) for b in band):
         return None
     accesses = collect((loop,), judge.dims, judge.around)
     chosen: list[For] = []

@@ -413,14 +413,51 @@ class _Planner:
             promoted = promote_elements(loop, verdict.atomics, set(self.taken), self.judge.dims)
             if promoted is not None and self._promoted(promoted, live, out, pending):
                 return True
+            if not _data_dependent(verdict) and self._distributed(loop, verdict, live, out, pending):
+                return True
             self._map(self._atomic_nest(loop, live), verdict, loop, live, out, pending)
             return True
         if not verdict.carried and verdict.conflicts and self._launchable(loop):
             arrays = frozenset(c.first.array for c in verdict.conflicts)
             promoted = promote_elements(loop, arrays, set(self.taken), self.judge.dims)
-            if promoted is not None:
-                return self._promoted(promoted, live, out, pending)
-        return False
+            if promoted is not None and self._promoted(promoted, live, out, pending):
+                return True
+        return self._distributed(loop, verdict, live, out, pending)
+
+    def _distributed(
+        self, loop: For, verdict: Verdict, live: frozenset[str], out: list[Stage], pending: list[Stmt]
+    ) -> bool:
+        """A loop that is not parallel, in pieces that may be: nothing passes back from a later piece."""
+        if verdict.carried or ends_early(loop) or not self._launchable(loop):
+            return False
+        pieces = distribute(loop)
+        for array in {c.first.array for c in verdict.conflicts} | {c.second.array for c in verdict.conflicts}:
+            if sum(array in arrays_used(p.body) for p in pieces) != 1:
+                return False
+        pieces = self._joined(pieces, live)
+        if len(pieces) < 2:
+            return False
+        for position, piece in enumerate(pieces):
+            self._loop(piece, live_before(tuple(pieces[position + 1 :]), live), out, pending)
+        return True
+
+    def _joined(self, pieces: list[For], live: frozenset[str]) -> list[For]:
+        """Neighbouring pieces that run in parallel together, and would not run in more dimensions apart."""
+        out: list[For] = []
+        for piece in pieces:
+            nest = parallel_nest(self.judge, piece, live)
+            flat = nest is not None and len(nest.dims) == 1
+            if out and flat:
+                known = {s for s in out[-1].body if isinstance(s, Decl) or _plain_scalar(s)}
+                both = replace(out[-1], body=(*out[-1].body, *(s for s in piece.body if s not in known)))
+                last = parallel_nest(self.judge, out[-1], live)
+                verdict = self.judge.verdict(both, live)
+                plain = verdict.parallel and not verdict.reductions and not verdict.atomics
+                if plain and last is not None and len(last.dims) == 1:
+                    out[-1] = both
+                    continue
+            out.append(piece)
+        return out
 
     def _promoted(self, body: Body, live: frozenset[str], out: list[Stage], pending: list[Stmt]) -> bool:
         """Plans a loop whose elements have become scalars, where that makes it parallel."""
@@ -570,6 +607,10 @@ class _Planner:
         self._serial(loop, live, out, pending)
 
     def _serial(self, loop: For | While, live: frozenset[str], out: list[Stage], pending: list[Stmt]) -> None:
+        swap = next((s for s in walk_statements((loop,)) if isinstance(s, Swap)), None)
+        if swap is not None:
+            message = f"`{swap.left}` and `{swap.right}` change places in a loop that the host cannot run"
+            raise _unsupported(message, swap.line)
         why: tuple[str, ...] = ()
         if isinstance(loop, For):
             why = self.judge.verdict(loop, live).blockers
@@ -817,6 +858,10 @@ def _small(loop: For) -> bool:
 
     trips = constant(trip_count(loop))
     return trips is not None and trips <= 64 and not contains_loop(loop.body)
+
+
+def _plain_scalar(stmt: Stmt) -> bool:
+    return isinstance(stmt, Assign) and isinstance(stmt.target, Var) and not stmt.op
 
 
 def _data_dependent(verdict: Verdict) -> bool:

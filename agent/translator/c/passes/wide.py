@@ -243,10 +243,10 @@ def offers(context: Context, stage: MapStage, choice: Choice, measured: Measured
         flop = measured.kernel.flop.fp32 + measured.kernel.flop.fp64
         per_point = measured.instructions_per_warp
         where = line.line if line else stage.line
+        useful = flop / max(1, measured.warps * measured.kernel.launches * 32)
         reason = (
-            f"{number(per_point)} instructions per element, most on line {where}, "
-            f"for {number(flop / max(1, measured.warps * measured.kernel.launches * 32))} FLOP: addresses and bounds are part of the "
-            "cost, and one vector shares them."
+            f"{number(per_point)} instructions per element, most on line {where}, for {number(useful)} FLOP: "
+            "addresses and bounds are part of the cost, and one vector shares them."
         )
         yield Offer(Choice(vector=16), "Load and store 16 bytes at once", reason, 3.0)
     if choice.per_thread < 8 and measured.reread > 1.5 and shares_rows(context, stage, choice):

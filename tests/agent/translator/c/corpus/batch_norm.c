@@ -1,0 +1,2 @@
+#include <math.h>
+void batch_norm(int n, int c, int hw, const float *x, const float *gamma, const float *beta, float *y) { for (int ch = 0; ch < c; ch++) { float mean = 0, var = 0; for (int b = 0; b < n; b++) for (int p = 0; p < hw; p++) mean += x[(b*c+ch)*hw+p]; mean /= n*hw; for (int b = 0; b < n; b++) for (int p = 0; p < hw; p++) { float d = x[(b*c+ch)*hw+p]-mean; var += d*d; } var /= n*hw; float inv = 1.0f/sqrtf(var+1e-5f); for (int b = 0; b < n; b++) for (int p = 0; p < hw; p++) y[(b*c+ch)*hw+p] = (x[(b*c+ch)*hw+p]-mean)*inv*gamma[ch]+beta[ch]; } }

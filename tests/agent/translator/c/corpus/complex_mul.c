@@ -1,0 +1,1 @@
+void complex_mul(int n, const float *a, const float *b, float *c) { for (int i = 0; i < 2*n; i += 2) { float re = a[i]*b[i] - a[i+1]*b[i+1]; float im = a[i]*b[i+1] + a[i+1]*b[i]; c[i] = re; c[i+1] = im; } }

@@ -1,0 +1,1 @@
+void gather_scatter(int n, int m, const int *idx, const float *v, float *out) { for (int i = 0; i < m; i++) out[i] = 0; for (int i = 0; i < n; i++) { int k = idx[i] % m; if (k < 0) k += m; out[k] += v[i]; } }

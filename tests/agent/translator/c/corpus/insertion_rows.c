@@ -1,0 +1,1 @@
+void insertion_rows(int rows, int cols, int *a) { for (int r = 0; r < rows; r++) { int *p = a + r * cols; for (int i = 1; i < cols; i++) { int key = p[i]; int j = i - 1; while (j >= 0 && p[j] > key) { p[j + 1] = p[j]; j--; } p[j + 1] = key; } } }

@@ -1,0 +1,1 @@
+void knn_dist(int nq, int nr, int d, const float *q, const float *r, float *best, int *which) { for (int i = 0; i < nq; i++) { best[i] = 1e30f; which[i] = -1; for (int j = 0; j < nr; j++) { float s = 0; for (int k = 0; k < d; k++) { float t = q[i*d+k] - r[j*d+k]; s += t*t; } if (s < best[i]) { best[i] = s; which[i] = j; } } } }

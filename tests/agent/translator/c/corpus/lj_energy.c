@@ -1,0 +1,1 @@
+double lj_energy(int n, const double *pos, double cutoff2) { double e = 0.0; for (int i = 0; i < n - 1; i++) for (int j = i + 1; j < n; j++) { double r2 = 0.0; for (int k = 0; k < 3; k++) { double d = pos[3*i+k] - pos[3*j+k]; r2 += d*d; } if (r2 < cutoff2 && r2 > 1e-6) { double s6 = 1.0/(r2*r2*r2); e += 4.0*(s6*s6 - s6); } } return e; }

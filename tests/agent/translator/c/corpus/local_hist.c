@@ -1,0 +1,1 @@
+void local_hist(int n, const unsigned char *x, float *cdf) { int count[256] = {0}; for (int i = 0; i < n; i++) count[x[i]]++; int run = 0; for (int b = 0; b < 256; b++) { run += count[b]; cdf[b] = (float)run / n; } }

@@ -1,0 +1,1 @@
+void outer_acc(int m, int n, double alpha, const double *x, const double *y, double *A, int lda) { for (int j = 0; j < n; j++) { if (y[j] != 0.0) { double t = alpha * y[j]; for (int i = 0; i < m; i++) A[i + j*lda] += x[i]*t; } } }

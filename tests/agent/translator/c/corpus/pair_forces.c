@@ -1,0 +1,1 @@
+void pair_forces(int n, const double *x, double *f) { for (int i = 0; i < n; i++) f[i] = 0; for (int i = 0; i < n; i++) for (int j = i + 1; j < n; j++) { double d = x[i] - x[j]; double g = d / (d*d + 0.01); f[i] += g; f[j] -= g; } }

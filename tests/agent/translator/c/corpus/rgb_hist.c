@@ -1,0 +1,1 @@
+void rgb_hist(int n, const unsigned char *img, int hist[3][256]) { for (int c = 0; c < 3; c++) for (int b = 0; b < 256; b++) hist[c][b] = 0; for (int i = 0; i < n; i++) for (int c = 0; c < 3; c++) hist[c][img[3*i + c]]++; }

@@ -1,0 +1,1 @@
+double two_returns(int n, const double *x) { if (n < 2) return 0.0; double m = 0, s = 0; for (int i = 0; i < n; i++) m += x[i]; m /= n; for (int i = 0; i < n; i++) s += (x[i]-m)*(x[i]-m); return s/(n-1); }
