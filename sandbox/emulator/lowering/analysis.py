@@ -118,6 +118,7 @@ def analyse(function: Function) -> Analysis:
 def _split(function: Function) -> tuple[list[Block], dict[str, int]]:
     blocks = [Block(0)]
     labels: dict[str, int] = {}
+    constants = _constants(function)
 
     def start() -> None:
         if blocks[-1].instructions:
@@ -132,7 +133,7 @@ def _split(function: Function) -> tuple[list[Block], dict[str, int]]:
             start()
             blocks[-1].barrier = True
         blocks[-1].instructions.append(item)
-        named = _named_lanes(item)
+        named = _named_lanes(item, constants)
         if named is not None:
             blocks[-1].collective = (blocks[-1].collective or 0) | named
         if item.parts[0] in TERMINATORS:
@@ -140,15 +141,33 @@ def _split(function: Function) -> tuple[list[Block], dict[str, int]]:
     return blocks, labels
 
 
-def _named_lanes(instruction: Instruction) -> int | None:
+def _constants(function: Function) -> dict[str, int]:
+    """Registers whose only definition moves an integer constant into them: nvcc keeps member masks so."""
+    moved: dict[str, int] = {}
+    definitions: dict[str, int] = {}
+    for item in function.body:
+        if isinstance(item, Label):
+            continue
+        for name in uses_and_definitions(item)[1]:
+            definitions[name] = definitions.get(name, 0) + 1
+        if item.parts[0] == "mov" and item.guard is None:
+            target, source = item.operands
+            if isinstance(target, Register) and isinstance(source, Immediate) and not source.float_bits:
+                moved[target.name] = source.value
+    return {name: value for name, value in moved.items() if definitions[name] == 1}
+
+
+def _named_lanes(instruction: Instruction, constants: dict[str, int]) -> int | None:
     """The constant member mask of a warp collective."""
     parts = instruction.parts
     if ("sync" not in parts and "warp" not in parts) or is_barrier(instruction):
         return None
     if parts[0] in ("shfl", "vote", "match", "redux") or parts[:2] == ("bar", "warp"):
         last = instruction.operands[-1]
-        if isinstance(last, Immediate):
-            return last.value & 0xFFFFFFFF
+        value = last.value if isinstance(last, Immediate) else None
+        if isinstance(last, Register):
+            value = constants.get(last.name)
+        return None if value is None else value & 0xFFFFFFFF
     return None
 
 

@@ -55,14 +55,10 @@ def _lanes(values: object) -> str:
     return "<" + ", ".join(f"i32 {value}" for value in signed) + ">"
 
 
-def _members(build: Builder, operand: Operand) -> str:
-    """The member mask of a collective: a scalar i32, or of the first running lane where lanes computed it."""
-    value = build.operand(operand, "i32")
-    if value.scalar:
-        return value.text
-    place = build.pass_vector("in2", value)
-    build.declare("kw_first_lane", "i32", "i32, ptr")
-    return build.op(f"call i32 @kw_first_lane(i32 %M, ptr {place})")
+def _members(build: Builder, operand: Operand | None) -> str:
+    """Pointer to the member mask that each lane gives; without an operand, the running lanes."""
+    value = Value("%M", "i32", True) if operand is None else build.operand(operand, "i32")
+    return build.pass_vector("members", value)
 
 
 @handles("shfl")
@@ -74,18 +70,22 @@ def shuffle(build: Builder, instruction: Instruction) -> None:
     value = build.pass_vector("in0", build.operand(operands[1], "i32"))
     lanes = build.pass_vector("in1", build.operand(operands[2], "i32"))
     clamp = build.pass_vector("in3", build.operand(operands[3], "i32"))
-    members = _members(build, operands[4]) if synced else "%M"
+    members = _members(build, operands[4] if synced else None)
     out = build.buffer("out0")
-    build.declare("kw_shfl", "i32", "ptr, i32, i32, i32, i32, ptr, ptr, ptr, ptr")
+    build.declare("kw_shfl", "i32", "ptr, i32, i32, ptr, i32, ptr, ptr, ptr, ptr")
     valid = build.op(
-        f"call i32 @kw_shfl(ptr %w, i32 {build.line}, i32 {mode}, i32 {members}, "
+        f"call i32 @kw_shfl(ptr %w, i32 {build.line}, i32 {mode}, ptr {members}, "
         f"i32 {build.effective_mask()}, ptr {value}, ptr {lanes}, ptr {clamp}, ptr {out})"
     )
-    target = operands[0]
+    _receive(build, operands[0], out, valid)
+
+
+def _receive(build: Builder, target: Operand, out: str, predicate: str) -> None:
+    """32 results, and a predicate where the destination is a pair d|p."""
     result = Value(build.op(f"load <32 x i32>, ptr {out}, align 64"), "i32")
     if isinstance(target, Pair):
         build.write(target.first, result)
-        build.write(target.second, Value(valid, "mask", True))
+        build.write(target.second, Value(predicate, "mask", True))
     else:
         build.write(target, result)
 
@@ -96,23 +96,18 @@ def vote(build: Builder, instruction: Instruction) -> None:
     synced = "sync" in parts
     mode = parts[2] if synced else parts[1]
     predicate = build.as_mask(build.operand(operands[1], "i1"))
-    members = _members(build, operands[2]) if synced else "%M"
-    active = build.effective_mask()
-    build.declare("kw_members", "i32", "ptr, i32, i32, i32")
-    taking = build.op(f"call i32 @kw_members(ptr %w, i32 {build.line}, i32 {members}, i32 {active})")
-    votes = build.op(f"and i32 {predicate}, {taking}")
+    members = _members(build, operands[2] if synced else None)
+    out = build.buffer("out0")
+    name = f"kw_vote_{mode}"
+    build.declare(name, "i32", "ptr, i32, ptr, i32, i32, ptr")
+    yes = build.op(
+        f"call i32 @{name}(ptr %w, i32 {build.line}, ptr {members}, i32 {build.effective_mask()}, "
+        f"i32 {predicate}, ptr {out})"
+    )
     if mode == "ballot":
-        build.write(operands[0], Value(votes, "i32", True))
-        return
-    if mode == "any":
-        yes = build.op(f"icmp ne i32 {votes}, 0")
-    elif mode == "all":
-        yes = build.op(f"icmp eq i32 {votes}, {taking}")
-    else:  # uni
-        none = build.op(f"icmp eq i32 {votes}, 0")
-        every = build.op(f"icmp eq i32 {votes}, {taking}")
-        yes = build.op(f"or i1 {none}, {every}")
-    build.write(operands[0], Value(build.op(f"sext i1 {yes} to i32"), "mask", True))
+        build.write(operands[0], Value(build.op(f"load <32 x i32>, ptr {out}, align 64"), "i32"))
+    else:
+        build.write(operands[0], Value(yes, "mask", True))
 
 
 @handles("activemask")
@@ -128,18 +123,12 @@ def match(build: Builder, instruction: Instruction) -> None:
     members = _members(build, operands[2])
     out = build.buffer("out0")
     name = f"kw_match_{parts[1]}_{kind}"
-    build.declare(name, "i32", "ptr, i32, i32, i32, ptr, ptr")
+    build.declare(name, "i32", "ptr, i32, ptr, i32, ptr, ptr")
     same = build.op(
-        f"call i32 @{name}(ptr %w, i32 {build.line}, i32 {members}, i32 {build.effective_mask()}, "
+        f"call i32 @{name}(ptr %w, i32 {build.line}, ptr {members}, i32 {build.effective_mask()}, "
         f"ptr {value}, ptr {out})"
     )
-    target = operands[0]
-    result = Value(build.op(f"load <32 x i32>, ptr {out}, align 64"), "i32")
-    if isinstance(target, Pair):
-        build.write(target.first, result)
-        build.write(target.second, Value(same, "mask", True))
-    else:
-        build.write(target, result)
+    _receive(build, operands[0], out, same)
 
 
 @handles("redux")
@@ -150,13 +139,14 @@ def reduce(build: Builder, instruction: Instruction) -> None:
         raise build.unsupported(instruction.opcode)
     value = build.pass_vector("in0", build.operand(operands[1], "i32"))
     members = _members(build, operands[2])
+    out = build.buffer("out0")
     name = f"kw_redux_{parts[2]}_{parts[3]}"
-    build.declare(name, "i32", "ptr, i32, i32, i32, ptr")
-    result = build.op(
-        f"call i32 @{name}(ptr %w, i32 {build.line}, i32 {members}, i32 {build.effective_mask()}, "
-        f"ptr {value})"
+    build.declare(name, "void", "ptr, i32, ptr, i32, ptr, ptr")
+    build.emit(
+        f"call void @{name}(ptr %w, i32 {build.line}, ptr {members}, i32 {build.effective_mask()}, "
+        f"ptr {value}, ptr {out})"
     )
-    build.write(operands[0], Value(result, "i32", True))
+    build.write(operands[0], Value(build.op(f"load <32 x i32>, ptr {out}, align 64"), "i32"))
 
 
 @handles("bar", "barrier")
@@ -167,9 +157,9 @@ def barrier(build: Builder, instruction: Instruction) -> None:
         raise build.unsupported(instruction.opcode)
     if "warp" in parts:
         members = _members(build, operands[0])
-        build.declare("kw_syncwarp", "void", "ptr, i32, i32, i32")
+        build.declare("kw_syncwarp", "void", "ptr, i32, ptr, i32")
         build.emit(
-            f"call void @kw_syncwarp(ptr %w, i32 {build.line}, i32 {members}, i32 {build.effective_mask()})"
+            f"call void @kw_syncwarp(ptr %w, i32 {build.line}, ptr {members}, i32 {build.effective_mask()})"
         )
         return
     if build.guard is not None or ("sync" not in parts and "arrive" not in parts and "red" not in parts):

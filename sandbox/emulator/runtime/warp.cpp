@@ -18,13 +18,36 @@ std::string lanes_text(u32 mask) {
   return std::to_string(count) + (count == 1 ? " lane" : " lanes");
 }
 
-// A collective waits for every lane it names that is still in the kernel; those that cannot come are a fault.
-void require_members(Warp* warp, u32 line, const char* what, u32 members, u32 mask) {
-  u32 missing = members & warp->live & ~mask;
+// A collective waits for every lane it names that is still in the kernel; those that cannot come are a fault, and
+// so are lanes that come without being named.
+void require_members(Warp* warp, u32 line, const char* what, u32 members, u32 group) {
+  u32 missing = members & warp->live & ~group, uninvited = group & ~members;
   if (missing)
     fail(warp, std::countr_zero(missing), line, "barrier",
          std::string(what) + " names " + lanes_text(missing) + " of the warp that did not come to it");
+  if (uninvited)
+    fail(warp, std::countr_zero(uninvited), line, "barrier",
+         std::string(what) + " is executed by " + lanes_text(uninvited) + " that its member mask does not name");
+}
+
+// Lanes that give the same member mask are one group: a warp may hold several. Calls `each(group)`.
+template <class Each>
+void by_group(Warp* warp, u32 line, const char* what, const u32* members, u32 mask, Each&& each) {
+  if (!mask) return;
+  for (u32 rest = mask; rest;) {
+    u32 named = members[std::countr_zero(rest)], group = 0;
+    for (int lane = 0; lane < LANES; ++lane) group |= u32{members[lane] == named} << lane;
+    group &= rest;
+    require_members(warp, line, what, named, group);
+    each(group);
+    rest &= ~group;
+  }
   if (warp->synced < MARK_SYNC_LIMIT) ++warp->synced;
+}
+
+template <class Each>
+void for_lanes(u32 mask, Each&& each) {
+  for (; mask; mask &= mask - 1) each(std::countr_zero(mask));
 }
 
 int run_at(State* state, u32 block, u32 mask) {
@@ -115,60 +138,80 @@ i32 kw_park(Warp* warp, State* state, u32 block, u32 note) {
 
 u32 kw_first_lane(u32 mask, const u32* values) { return values[std::countr_zero(mask | 0x80000000)]; }
 
-u32 kw_members(Warp* warp, u32 line, u32 members, u32 mask) {
-  if (mask) require_members(warp, line, "a warp vote", members, mask);
-  return mask;
+void kw_syncwarp(Warp* warp, u32 line, const u32* members, u32 mask) {
+  by_group(warp, line, "__syncwarp", members, mask, [](u32) {});
 }
 
-void kw_syncwarp(Warp* warp, u32 line, u32 members, u32 mask) {
-  if (mask) require_members(warp, line, "__syncwarp", members, mask);
-}
-
-u32 kw_shfl(Warp* warp, u32 line, u32 mode, u32 members, u32 mask, const u32* value, const u32* lanes, const u32* clamps, u32* out) {
-  if (mask) require_members(warp, line, "a warp shuffle", members, mask);
-  u32 valid = 0;
-  for (int lane = 0; lane < LANES; ++lane) {
-    int segment = clamps[lane] >> 8 & 31, clamp = clamps[lane] & 31, b = lanes[lane] & 31;
-    int low = lane & segment, high = low | (clamp & ~segment);
-    int from = mode == 0 ? lane - b : mode == 1 ? lane + b : mode == 2 ? lane ^ b : low | (b & ~segment);
-    bool inside = mode == 0 ? from >= high : from <= high;
-    valid |= u32{inside} << lane;
-    out[lane] = value[inside ? from & 31 : lane];
+#define VOTE(NAME, EXPRESSION)                                                                            \
+  u32 kw_vote_##NAME(Warp* warp, u32 line, const u32* members, u32 mask, u32 votes, u32* out) {           \
+    u32 yes = 0;                                                                                          \
+    by_group(warp, line, "a warp vote", members, mask, [&](u32 group) {                                   \
+      u32 voted = votes & group;                                                                          \
+      if (EXPRESSION) yes |= group;                                                                       \
+      for_lanes(group, [&](int lane) { out[lane] = voted; });                                             \
+    });                                                                                                   \
+    return yes;                                                                                           \
   }
+VOTE(ballot, voted != 0)
+VOTE(any, voted != 0)
+VOTE(all, voted == group)
+VOTE(uni, voted == group || voted == 0)
+
+// What a lane gets from one that takes no part is undefined: these bits are as large a number as a float, a double
+// or an integer holds, of either sign, so that no sum, minimum or maximum hides them.
+static u32 undefined_bits(int lane) { return lane & 1 ? 0xff6dc0de : 0x7f6dc0de; }
+
+u32 kw_shfl(Warp* warp, u32 line, u32 mode, const u32* members, u32 mask, const u32* value, const u32* lanes, const u32* clamps,
+            u32* out) {
+  u32 valid = 0;
+  by_group(warp, line, "a warp shuffle", members, mask, [&](u32 group) {
+    for_lanes(group, [&](int lane) {
+      int segment = clamps[lane] >> 8 & 31, clamp = clamps[lane] & 31, b = lanes[lane] & 31;
+      int low = lane & segment, high = low | (clamp & ~segment);
+      int from = mode == 0 ? lane - b : mode == 1 ? lane + b : mode == 2 ? lane ^ b : low | (b & ~segment);
+      bool inside = mode == 0 ? from >= high : from <= high;
+      valid |= u32{inside} << lane;
+      if (!inside) from = lane;
+      out[lane] = group >> (from & 31) & 1 ? value[from & 31] : undefined_bits(from);
+    });
+  });
   return valid;
 }
 
-#define MATCH(KIND, TYPE)                                                                                         \
-  u32 kw_match_any_##KIND(Warp* warp, u32 line, u32 members, u32 mask, const TYPE* value, u32* out) {             \
-    if (mask) require_members(warp, line, "a warp match", members, mask);                                         \
-    for (int lane = 0; lane < LANES; ++lane) {                                                                    \
-      out[lane] = 0;                                                                                              \
-      for (int other = 0; other < LANES; ++other)                                                                 \
-        if (mask >> other & 1 && value[other] == value[lane]) out[lane] |= u32{1} << other;                       \
-    }                                                                                                             \
-    return mask;                                                                                                  \
-  }                                                                                                               \
-  u32 kw_match_all_##KIND(Warp* warp, u32 line, u32 members, u32 mask, const TYPE* value, u32* out) {             \
-    if (mask) require_members(warp, line, "a warp match", members, mask);                                         \
-    bool same = true;                                                                                             \
-    for (int lane = 0; lane < LANES; ++lane)                                                                      \
-      if (mask >> lane & 1) same = same && value[lane] == value[std::countr_zero(mask)];                          \
-    for (int lane = 0; lane < LANES; ++lane) out[lane] = same ? mask : 0;                                         \
-    return same ? ~u32{0} : 0;                                                                                    \
+#define MATCH(KIND, TYPE)                                                                                     \
+  u32 kw_match_any_##KIND(Warp* warp, u32 line, const u32* members, u32 mask, const TYPE* value, u32* out) {  \
+    by_group(warp, line, "a warp match", members, mask, [&](u32 group) {                                      \
+      for_lanes(group, [&](int lane) {                                                                        \
+        u32 same = 0;                                                                                         \
+        for (int other = 0; other < LANES; ++other) same |= u32{value[other] == value[lane]} << other;        \
+        out[lane] = same & group;                                                                             \
+      });                                                                                                     \
+    });                                                                                                       \
+    return mask;                                                                                              \
+  }                                                                                                           \
+  u32 kw_match_all_##KIND(Warp* warp, u32 line, const u32* members, u32 mask, const TYPE* value, u32* out) {  \
+    u32 yes = 0;                                                                                              \
+    by_group(warp, line, "a warp match", members, mask, [&](u32 group) {                                      \
+      bool same = true;                                                                                       \
+      for_lanes(group, [&](int lane) { same = same && value[lane] == value[std::countr_zero(group)]; });      \
+      if (same) yes |= group;                                                                                 \
+      for_lanes(group, [&](int lane) { out[lane] = same ? group : 0; });                                      \
+    });                                                                                                       \
+    return yes;                                                                                               \
   }
 MATCH(i32, u32)
 MATCH(i64, u64)
 
-#define REDUX(NAME, TYPE_NAME, TYPE, START, EXPRESSION)                                               \
-  u32 kw_redux_##NAME##_##TYPE_NAME(Warp* warp, u32 line, u32 members, u32 mask, const TYPE* value) { \
-    if (mask) require_members(warp, line, "a warp reduction", members, mask);                         \
-    TYPE sum = START;                                                                                 \
-    for (int lane = 0; lane < LANES; ++lane)                                                          \
-      if (mask >> lane & 1) {                                                                         \
-        TYPE a = value[lane];                                                                         \
-        sum = EXPRESSION;                                                                             \
-      }                                                                                               \
-    return static_cast<u32>(sum);                                                                     \
+#define REDUX(NAME, TYPE_NAME, TYPE, START, EXPRESSION)                                                             \
+  void kw_redux_##NAME##_##TYPE_NAME(Warp* warp, u32 line, const u32* members, u32 mask, const TYPE* value, u32* out) { \
+    by_group(warp, line, "a warp reduction", members, mask, [&](u32 group) {                                        \
+      TYPE sum = START;                                                                                             \
+      for_lanes(group, [&](int lane) {                                                                              \
+        TYPE a = value[lane];                                                                                       \
+        sum = EXPRESSION;                                                                                           \
+      });                                                                                                           \
+      for_lanes(group, [&](int lane) { out[lane] = static_cast<u32>(sum); });                                       \
+    });                                                                                                             \
   }
 REDUX(add, u32, u32, 0, sum + a)
 REDUX(add, s32, u32, 0, sum + a)
