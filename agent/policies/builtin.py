@@ -1,7 +1,7 @@
 """The built-in policy: a translator's direct version first, then one measured improvement a turn.
 
 It needs no language model. Each next step is argued from what the judge measured on the best version so
-far: the translator offers moves, best first, and the policy tries the first whose result it has not seen. What
+It needs no language model. Each next step is argued from what the judge measured on the best version
 does not help is remembered and left behind; the best turn is kept.
 """
 
