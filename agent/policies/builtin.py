@@ -1,8 +1,8 @@
 """The built-in policy: a translator's direct version first, then one measured improvement a turn.
 
 It needs no language model. Each next step is argued from what the judge measured on the best version so
-It needs no language model. Each next step is argued from what the judge measured on the best version
-does not help is remembered and left behind; the best turn is kept.
+far: the translator offers moves, best first, and the policy tries the first it has not seen. What does not
+help is remembered and left behind; the best turn is kept.
 """
 
 from __future__ import annotations
