@@ -18,6 +18,8 @@ from sandbox.types import Evaluation
 
 #: Turns in a row that may fail to raise the score before the policy stops.
 PATIENCE = 4
+#: A family that scores this much is no weakness worth a sentence.
+FINE = 0.95
 
 
 @dataclass
@@ -64,7 +66,8 @@ class BuiltinPolicy:
         if self._next is not None:
             said.append(f"Next: {self._next.title[0].lower() + self._next.title[1:]}. {self._next.reason}")
         else:
-            said.append(self._closing(trajectory))
+            closing = self._closing(trajectory)
+            said.append(f"{closing[0].upper()}{closing[1:]}.")
         return "\n".join(said)
 
     def _direct(self, trajectory: Trajectory) -> Action:
@@ -136,13 +139,14 @@ def _outcome(turn: Turn, trajectory: Trajectory) -> str:
 
 
 def _worst_note(evaluation: Evaluation) -> str:
-    """The sentence of the weakest family: the number and the line behind it."""
+    """The weakest family with its number, and the sentence that names the line behind it."""
     metrics = evaluation.metrics
     if metrics is None or not metrics.families:
         return ""
-    family = min(metrics.families, key=lambda name: metrics.families[name])
-    if metrics.families[family] >= 0.95:
+    names = list(metrics.families)  # notes stand in the same order
+    worst = min(range(len(names)), key=lambda i: metrics.families[names[i]])
+    score = metrics.families[names[worst]]
+    if score >= FINE:
         return ""
-    label = family.replace("_", " ")
-    note = next((n for n in metrics.notes if n.lower().startswith(label)), "")
-    return f"Weakest: {note}" if note else f"Weakest: {label} at {metrics.families[family]:.2f}."
+    note = metrics.notes[worst] if worst < len(metrics.notes) else ""
+    return f"Weakest is {names[worst].replace('_', ' ')}, at {score:.2f}. {note}".rstrip()
