@@ -9,16 +9,14 @@ from pycparser import c_ast, c_generator
 
 from agent.translator.c.declarations import Declarations
 from agent.translator.c.exits import without_continues, without_returns
-from agent.translator.c.expressions import line_of
-from agent.translator.c.problems import unsupported
+from agent.translator.c.headers import header_of, moved, steady, writes_any
+from agent.translator.c.problems import line_of, unsupported
 from agent.translator.c.scope import Array, Place, PointerVar, StructVar, Table, Unit, numbers_only
 from agent.translator.c.syntax import (
-    AddressOf,
     Assign,
     Binary,
     Body,
     Break,
-    Cond,
     Continue,
     Decl,
     Expr,
@@ -26,14 +24,10 @@ from agent.translator.c.syntax import (
     If,
     Load,
     Return,
-    Stmt,
     Swap,
     Switch,
-    Unary,
     Var,
     While,
-    add,
-    all_expressions,
     constant,
     map_expressions,
     negate,
@@ -44,8 +38,6 @@ from agent.translator.c.syntax import (
     walk_statements,
 )
 from agent.translator.c.types import INT, VOID, Scalar
-
-_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "==": "=="}
 
 
 @dataclass(frozen=True)
@@ -130,7 +122,7 @@ class Lowering(Declarations):
                     parameter, f"the parameter `{parameter.name}`: structs are only translated as locals"
                 )
         made: list[Array] = []
-        walking = _moved(node.body)
+        walking = moved(node.body)
         for parameter, declared in arrays:  # extents may name any scalar parameter
             dims = (None, *(self.value(d) for d in declared.dims[1:]))
             array = Array(parameter.name, declared.type, dims)
@@ -303,7 +295,7 @@ class Lowering(Declarations):
         if var is None:
             return False
         body = self.body_of(node.stmt)
-        if not _steady(var, (), body) or any(isinstance(s, Break) for s in walk_statements(body)):
+        if not steady(var, (), body) or any(isinstance(s, Break) for s in walk_statements(body)):
             return self._give_up_countdown(node, var, body)
         turn = Var(self.fresh("turn"), var.type)
         left = sub(sub(var, number(1)), turn)
@@ -410,7 +402,7 @@ class Lowering(Declarations):
         steps = (*steps_before, *steps_after)
         if before or after:
             return False
-        header = _header(test, steps)
+        header = header_of(test, steps)
         if header is None:
             return False
         var, relation, bound, step, others = header
@@ -418,7 +410,7 @@ class Lowering(Declarations):
         if others:
             body = without_continues(body, self.fresh("skipped")) + others
         line = line_of(node)
-        if not _steady(var, (bound, step), body):
+        if not steady(var, (bound, step), body):
             self._as_while(
                 test,
                 body if others else without_continues(body, self.fresh("skipped")),
@@ -450,7 +442,7 @@ class Lowering(Declarations):
             if isinstance(stmt, Assign) and stmt.target == var and not stmt.op:
                 between = self.out[position + 1 :]
                 names = {n.name for n in walk(stmt.value) if isinstance(n, Var)} | {var.name}
-                if any(isinstance(s, Assign) and _writes_any(s, names) for s in between):
+                if any(isinstance(s, Assign) and writes_any(s, names) for s in between):
                     break
                 if any(not isinstance(s, Assign | Decl) for s in between):
                     break
@@ -470,7 +462,7 @@ class Lowering(Declarations):
         if var is None:
             return False
         body = self.body_of(node.stmt)
-        if not _steady(var, (), body):
+        if not steady(var, (), body):
             return False
         lo = sub(self.start_of(var), number(1))
         self.out.append(self.loop(var, lo, ">=", number(0), number(-1), body, var.name in own, line_of(node)))
@@ -495,91 +487,6 @@ class Lowering(Declarations):
 
     def pointer_swap(self, left: str, right: str, line: int) -> None:
         self.out.append(Swap(left, right, line))
-
-
-def _header(test: Expr, steps: Body) -> tuple[Var, str, Expr, Expr, Body] | None:
-    """(variable, relation, bound, step, other statements of the step) of a counted loop."""
-    if not isinstance(test, Binary) or test.op not in ("<", "<=", ">", ">=", "!="):
-        return None
-    sides = ((test.left, test.op, test.right), (test.right, _TURNED[test.op], test.left))
-    for left, relation, right in sides:
-        var, bound = _alone(left, right)
-        if not isinstance(var, Var) or not var.type.is_integer:
-            continue
-        for stmt in steps:
-            if isinstance(stmt, Assign) and stmt.target == var and stmt.op in ("+", "-"):
-                step = stmt.value
-                if stmt.op == "-":
-                    value = constant(step)
-                    step = number(-value) if value is not None else Unary("-", step, step.type)
-                value = constant(step)
-                if value is None and relation in (">", ">=") and stmt.op == "+":
-                    continue
-                if value is not None and (
-                    value == 0 or ((value < 0) != (relation in (">", ">=")) and relation != "!=")
-                ):
-                    continue
-                if relation == "!=" and value not in (1, -1):
-                    continue
-                others = tuple(s for s in steps if s is not stmt)
-                if not any(isinstance(s, Assign) and s.target == var for s in others):
-                    return var, relation, bound, step, others
-    return None
-
-
-def _alone(side: Expr, other: Expr) -> tuple[Expr, Expr]:
-    """`i + 1 < n` as `i < n - 1`."""
-    if isinstance(side, Binary) and side.op in ("+", "-") and isinstance(side.left, Var):
-        shift = constant(side.right)
-        if shift is not None and side.type.is_integer:
-            by = -shift if side.op == "+" else shift
-            moved = add(other, number(by))
-            if not side.type.signed and by < 0:
-                room = Binary(">", other, number(-by), INT)
-                return side.left, Cond(room, moved, number(0), other.type)
-            return side.left, moved
-    return side, other
-
-
-def _moved(body: Any) -> set[str]:
-    """Names that `++`, `--`, `+=`, `-=` are applied to, or that are assigned anew."""
-    found: set[str] = set()
-
-    def visit(node: Any) -> None:
-        match node:
-            case c_ast.UnaryOp(op="p++" | "p--" | "++" | "--", expr=c_ast.ID() as name):
-                found.add(name.name)
-            case c_ast.Assignment(op="+=" | "-=", lvalue=c_ast.ID() as name):
-                found.add(name.name)
-            case c_ast.Assignment(lvalue=c_ast.ID() as name) if not isinstance(node.rvalue, c_ast.ID):
-                found.add(name.name)
-            case _:
-                pass
-        for _, child in node.children():
-            visit(child)
-
-    visit(body)
-    return found
-
-
-def _writes_any(stmt: Stmt, names: set[str]) -> bool:
-    return isinstance(stmt, Assign) and isinstance(stmt.target, Var) and stmt.target.name in names
-
-
-def _steady(var: Var, invariants: tuple[Expr, ...], body: Body) -> bool:
-    """Whether the body leaves the loop's variable, bound and step alone."""
-    names = {n.name for e in invariants for n in walk(e) if isinstance(n, Var)} | {var.name}
-    arrays = {n.array for e in invariants for n in walk(e) if isinstance(n, Load)}
-    for stmt in walk_statements(body):
-        if _writes_any(stmt, names) or (isinstance(stmt, For) and stmt.var.name in names):
-            return False
-        if isinstance(stmt, Assign) and isinstance(stmt.target, Load) and stmt.target.array in arrays:
-            return False
-    return not any(n.name in names for e in all_expressions(body) if (n := _address(e)) is not None)
-
-
-def _address(expr: Expr) -> Var | None:
-    return Var(expr.name, expr.type) if isinstance(expr, AddressOf) else None
 
 
 #: Names that mean something in CUDA C++ and nothing in C.

@@ -9,8 +9,8 @@ from agent.translator.c.dataflow import arrays_declared, arrays_used, arrays_wri
 from agent.translator.c.emit import Dims, Printer, private_scalars
 from agent.translator.c.frontend import Function
 from agent.translator.c.normalise import hull, trip_count
-from agent.translator.c.planner import own_names, whole_body
 from agent.translator.c.schedules import Choice, default_block
+from agent.translator.c.stage_code import own_names, whole_body
 from agent.translator.c.stages import Kernel, MapStage, Plan, SerialStage
 from agent.translator.c.syntax import (
     ArrayDecl,

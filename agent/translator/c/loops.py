@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from agent.translator.c.accesses import collect
 from agent.translator.c.dataflow import (
     arrays_declared,
     arrays_read,
@@ -14,7 +15,7 @@ from agent.translator.c.dataflow import (
     names_read,
     scalars_declared,
 )
-from agent.translator.c.dependence import Conflict, collect, conflicts, key_of
+from agent.translator.c.dependence import Conflict, conflicts, key_of
 from agent.translator.c.normalise import ends_early
 from agent.translator.c.reductions import Reduction, find_reduction
 from agent.translator.c.syntax import (

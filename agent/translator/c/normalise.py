@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from agent.translator.c.dataflow import arrays_used, flow, flow_of, live_before, names_read
 from agent.translator.c.exits import without_continues
-from agent.translator.c.frontend import _header, _steady
+from agent.translator.c.headers import header_of, steady
 from agent.translator.c.syntax import (
     AddressOf,
     ArrayDecl,
@@ -94,12 +94,12 @@ def _counted(body: Body) -> Body:
 def _as_for(loop: While, before: list[Stmt]) -> For | None:
     parts = _conjuncts(loop.test)
     for position, part in enumerate(parts):
-        header = _header(part, loop.body[-1:])
+        header = header_of(part, loop.body[-1:])
         if header is None:
             continue
         var, relation, bound, step, _ = header
         inner = loop.body[:-1]
-        if without_continues(inner, "skipped") != inner or not _steady(var, (bound, step), inner):
+        if without_continues(inner, "skipped") != inner or not steady(var, (bound, step), inner):
             continue
         others = parts[:position] + parts[position + 1 :]
         extra: Expr | None = None

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from agent.translator.c.dataflow import (
-    addresses,
     arrays_used,
     arrays_written,
     flow,
@@ -15,9 +13,8 @@ from agent.translator.c.dataflow import (
 )
 from agent.translator.c.exits import without_breaks
 from agent.translator.c.frontend import Function
-from agent.translator.c.library import CLASSIFIERS, FUNCTIONS
+from agent.translator.c.homes import Homes
 from agent.translator.c.loops import (
-    Judge,
     Nest,
     Verdict,
     descend,
@@ -28,6 +25,8 @@ from agent.translator.c.loops import (
     sink_arrays,
 )
 from agent.translator.c.normalise import _breaks, _sweep, ends_early, fresh, last_value, normalise
+from agent.translator.c.rewrites import first_match, joined_serials, plain_scalar, reading
+from agent.translator.c.stage_code import declared_names, guarded, own_names, whole_body
 from agent.translator.c.stages import (
     Guard,
     HostAssign,
@@ -43,23 +42,18 @@ from agent.translator.c.stages import (
     Stage,
 )
 from agent.translator.c.syntax import (
-    AddressOf,
     ArrayDecl,
     Assign,
     Binary,
     Body,
     Break,
-    Call,
     Cond,
     Decl,
     Expr,
     For,
     If,
-    Load,
-    Pointer,
     Stmt,
     Swap,
-    Switch,
     Var,
     While,
     add,
@@ -67,10 +61,8 @@ from agent.translator.c.syntax import (
     contains_loop,
     expressions,
     map_expressions,
-    negate,
     number,
     substitute,
-    walk,
     walk_statements,
     with_blocks,
 )
@@ -119,101 +111,12 @@ def _renamed(body: Body, parameter: Var, copy: Var) -> Body:
     return (Decl(copy.name, copy.type), Assign(copy, parameter), *changed)
 
 
-class _Planner:
-    def __init__(self, function: Function, body: Body, forced: set[str], taken: set[str]):
-        self.function = function
-        self.body = body
-        self.taken = taken
-        self.kernel_names: set[str] = set()
-        self.notes: list[str] = []
-        self.types: dict[str, Var] = {v.name: v for v in function.scalars}
-        dims = {a.name: a.dims for a in function.arrays.values()} | {
-            t.array.name: t.array.dims for t in function.tables
-        }
-        for stmt in walk_statements(body):
-            if isinstance(stmt, Decl):
-                self.types[stmt.name] = Var(stmt.name, stmt.type)
-            elif isinstance(stmt, For):
-                self.types.setdefault(stmt.var.name, stmt.var)
-            elif isinstance(stmt, ArrayDecl):
-                dims[stmt.name] = stmt.dims
-        self.judge = Judge(dims, {n: v.type for n, v in self.types.items()}, self._aliases())
-        self.device_names = self._device(forced)
-
+class _Planner(Homes):
     def run(self, live: frozenset[str]) -> Plan:
         stages = joined_serials(self.stages(self.body, live, in_loop=False))
         crossing = self._crossing(stages)
         host = frozenset(self.types) - self.device_names
         return Plan(tuple(stages), host, crossing, self.types, self.notes)
-
-    def _aliases(self) -> dict[str, frozenset[str]]:
-        """A swapped pointer may stand for any array that the swaps exchange, but for no other pointer's."""
-        bases = frozenset(self.function.aliases.values())
-        related: dict[str, frozenset[str]] = {}
-        for name in self.function.aliases:
-            related[name] = bases
-            for base in bases:
-                related[base] = related.get(base, frozenset()) | {name}
-        return related
-
-    # Where scalars live
-    def _device(self, forced: set[str]) -> frozenset[str]:
-        device = set(forced)
-        while True:
-            before = len(device)
-            self._spread(self.body, False, device)
-            if len(device) == before:
-                return frozenset(device)
-
-    def _spread(self, body: Body, controlled: bool, device: set[str]) -> None:
-        for stmt in body:
-            computed = isinstance(stmt, Assign) and (controlled or not self.on_host(stmt.value, device))
-            if computed and isinstance(stmt, Assign) and isinstance(stmt.target, Var):
-                device.add(stmt.target.name)
-            device |= addresses(expressions(stmt))
-            head = list(expressions(stmt)) if isinstance(stmt, If | For | While | Switch) else []
-            inner = controlled or any(not self.on_host(e, device) for e in head)
-            if isinstance(stmt, For) and inner:
-                device.add(stmt.var.name)
-            if isinstance(stmt, For):
-                self._spread(stmt.body, inner or not contains_loop(stmt.body), device)
-            elif isinstance(stmt, If):
-                self._spread(stmt.then, inner, device)
-                self._spread(stmt.other, inner, device)
-            elif isinstance(stmt, While):
-                inner = inner or not contains_loop(stmt.body)
-                self._spread(stmt.body, inner, device)
-            elif isinstance(stmt, Switch):
-                for _, case in stmt.cases:
-                    self._spread(case, True, device)
-
-    def on_host(self, expr: Expr, device: set[str] | frozenset[str] | None = None) -> bool:
-        """Whether host code can evaluate the expression."""
-        device = self.device_names if device is None else device
-        for node in walk(expr):
-            if isinstance(node, Load | Pointer | AddressOf):
-                return False
-            if isinstance(node, Call) and node.function not in FUNCTIONS and node.function not in CLASSIFIERS:
-                return False
-            if isinstance(node, Var) and node.name in device:
-                return False
-        return True
-
-    def _crossing(self, stages: list[Stage]) -> dict[str, Var]:
-        """Scalars on the device that one kernel writes and another reads."""
-        from agent.translator.c.stages import kernels
-
-        found: dict[str, Var] = {}
-        for kernel in kernels(tuple(stages)):
-            body = whole_body(kernel)
-            total = flow(body)
-            declared = own_names(kernel)
-            for name in sorted((total.written | total.exposed) - declared):
-                if name in self.device_names and (name in total.exposed or name in kernel.live):
-                    found[name] = self.types[name]
-            for guard in kernel.guards:
-                found[guard.flag.name] = guard.flag
-        return found
 
     # Statements
     def stages(
@@ -448,7 +351,7 @@ class _Planner:
             nest = parallel_nest(self.judge, piece, live)
             flat = nest is not None and len(nest.dims) == 1
             if out and flat:
-                known = {s for s in out[-1].body if isinstance(s, Decl) or _plain_scalar(s)}
+                known = {s for s in out[-1].body if isinstance(s, Decl) or plain_scalar(s)}
                 both = replace(out[-1], body=(*out[-1].body, *(s for s in piece.body if s not in known)))
                 last = parallel_nest(self.judge, out[-1], live)
                 verdict = self.judge.verdict(both, live)
@@ -620,7 +523,7 @@ class _Planner:
             why = (f"line {loop.line}: whether the loop goes on depends on what it computes",)
         self.notes += why
         pending.append(loop)
-        for name in sorted(flow((loop,)).written - set(_declared((loop,)))):
+        for name in sorted(flow((loop,)).written - set(declared_names((loop,)))):
             if name in live and name not in self.device_names:
                 raise _Demote(name)
         if not (isinstance(loop, For) and _small(loop)):
@@ -686,7 +589,7 @@ class _Planner:
             inner = (If(loop.extra, inner, (Assign(done, number(1), line=loop.line),), line=loop.line),)
         whole: Body = (If(going, inner, line=loop.line),)
         if counted:
-            whole = tuple(_reading(s, loop.var, turn) for s in whole)
+            whole = tuple(reading(s, loop.var, turn) for s in whole)
         return replace(loop, var=turn, extra=None, own=True, body=()), whole, start
 
     def _while(self, loop: While, live: frozenset[str], out: list[Stage], pending: list[Stmt]) -> None:
@@ -697,156 +600,10 @@ class _Serial(Exception):
     """A loop cannot be run by the host; the message says why."""
 
 
-def _reading(stmt: Stmt, var: Var, other: Var) -> Stmt:
-    """The statement with reads of one scalar turned into reads of another."""
-
-    def change(expr: Expr) -> Expr:
-        return substitute(expr, {var.name: other})
-
-    def in_statement(s: Stmt) -> Stmt:
-        if isinstance(s, Assign) and s.target == var:
-            return replace(s, value=change(s.value))
-        if isinstance(s, If):
-            return replace(
-                s,
-                test=change(s.test),
-                then=tuple(in_statement(t) for t in s.then),
-                other=tuple(in_statement(t) for t in s.other),
-            )
-        return map_expressions(s, change)
-
-    return in_statement(stmt)
-
-
-def first_match(loop: For, taken: set[str]) -> Body | None:
-    """A search that stops at its first hit, as a minimum over all hits.
-
-    for (i...) if (hit(i)) { at = i; break; }   ->   first = min over hits of i;  if (first < n) at = first;
-    """
-    *prelude, last = loop.body
-    if loop.down or constant(loop.step) != 1 or loop.relation not in ("<", "<="):
-        return None
-    if not isinstance(last, If) or last.other or not last.then or not isinstance(last.then[-1], Break):
-        return None
-    hit = last.then[:-1]
-    pure = all(isinstance(s, Decl) or (isinstance(s, Assign) and isinstance(s.target, Var)) for s in prelude)
-    if not pure or _breaks(hit) or contains_loop(hit) or flow(loop.body).exposed & flow(loop.body).written:
-        return None
-    private = flow(tuple(prelude)).written
-    if not private.isdisjoint(flow(hit).exposed):
-        return None
-    first = Var(fresh(taken, "first"), loop.var.type)
-    limit = loop.bound if loop.relation == "<" else add(loop.bound, number(1))
-    keep = Assign(first, Cond(Binary("<", loop.var, first, INT), loop.var, first, first.type), line=last.line)
-    search = replace(loop, body=(*prelude, replace(last, then=(keep,))), own=True)
-    found: Body = tuple(map_expressions(s, lambda e: substitute(e, {loop.var.name: first})) for s in hit)
-    after: Body = (If(Binary("<", first, limit, INT), found, line=last.line),) if found else ()
-    if not loop.own:
-        after = (*after, Assign(loop.var, first, line=last.line))
-    return (Decl(first.name, first.type, loop.line), Assign(first, limit, line=loop.line), search, *after)
-
-
 def _kernels(stages: list[Stage]) -> list[Stage]:
     from agent.translator.c.stages import kernels
 
     return list(kernels(tuple(stages)))
-
-
-def guarded(stage: Stage, guard: Guard) -> Stage:
-    match stage:
-        case MapStage() | ReduceStage() | SerialStage():
-            return replace(stage, guards=(guard, *stage.guards))
-        case HostLoop():
-            return replace(stage, body=tuple(guarded(s, guard) for s in stage.body))
-        case HostIf():
-            return replace(
-                stage,
-                then=tuple(guarded(s, guard) for s in stage.then),
-                other=tuple(guarded(s, guard) for s in stage.other),
-            )
-        case _:
-            return stage
-
-
-def joined_serials(stages: Iterable[Stage]) -> list[Stage]:
-    """Neighbouring one-thread kernels as one, guards as conditions; after a reduction, in its last kernel."""
-    out: list[Stage] = []
-    for stage in stages:
-        match stage:
-            case HostLoop():
-                stage = replace(stage, body=tuple(joined_serials(stage.body)))
-            case HostIf():
-                stage = replace(
-                    stage, then=tuple(joined_serials(stage.then)), other=tuple(joined_serials(stage.other))
-                )
-        last = out[-1] if out else None
-        if isinstance(stage, SerialStage):
-            if isinstance(last, SerialStage) and (last.guards or stage.guards):
-                shared = _shared(last.guards, stage.guards)
-                out[-1] = replace(
-                    last,
-                    body=(
-                        *_conditional(last.body, last.guards[shared:]),
-                        *_conditional(stage.body, stage.guards[shared:]),
-                    ),
-                    guards=last.guards[:shared],
-                    why=(*last.why, *stage.why),
-                    live=last.live | stage.live,
-                )
-                continue
-            if (
-                isinstance(last, ReduceStage)
-                and _shared(last.guards, stage.guards) == len(last.guards)
-                and not contains_loop(stage.body)
-            ):
-                extra = _conditional(stage.body, stage.guards[len(last.guards) :])
-                out[-1] = replace(last, after=(*last.after, *extra), live=last.live | stage.live)
-                continue
-        out.append(stage)
-    return out
-
-
-def _shared(left: tuple[Guard, ...], right: tuple[Guard, ...]) -> int:
-    count = 0
-    while count < min(len(left), len(right)) and left[count] == right[count]:
-        count += 1
-    return count
-
-
-def _conditional(body: Body, guards: tuple[Guard, ...]) -> Body:
-    for guard in reversed(guards):
-        test: Expr = guard.flag if guard.holds else negate(guard.flag)
-        body = (If(test, body),)
-    return body
-
-
-def whole_body(stage: MapStage | ReduceStage | SerialStage) -> Body:
-    """Everything a kernel runs, in order."""
-    match stage:
-        case ReduceStage():
-            loop: Body = stage.body
-            for dim in reversed(stage.dims):
-                loop = (replace(dim, body=loop),)
-            return (*stage.before, *loop, *stage.after)
-        case MapStage():
-            loop = stage.body
-            for dim in reversed(stage.dims):
-                loop = (replace(dim, body=loop),)
-            return loop
-        case _:
-            return stage.body
-
-
-def own_names(stage: MapStage | ReduceStage | SerialStage) -> frozenset[str]:
-    """Scalars that are the kernel's alone: declared in it, or loop variables nobody else sees."""
-    body = whole_body(stage)
-    dims = set() if isinstance(stage, SerialStage) else {d.var.name for d in stage.dims}
-    return frozenset(_declared(body) | dims)
-
-
-def _declared(body: Body) -> set[str]:
-    names = {s.name for s in walk_statements(body) if isinstance(s, Decl)}
-    return names | {s.var.name for s in walk_statements(body) if isinstance(s, For) and s.own}
 
 
 def _line(body: Body) -> int:
@@ -858,10 +615,6 @@ def _small(loop: For) -> bool:
 
     trips = constant(trip_count(loop))
     return trips is not None and trips <= 64 and not contains_loop(loop.body)
-
-
-def _plain_scalar(stmt: Stmt) -> bool:
-    return isinstance(stmt, Assign) and isinstance(stmt.target, Var) and not stmt.op
 
 
 def _data_dependent(verdict: Verdict) -> bool:

@@ -20,3 +20,8 @@ def unsupported(node: Any, message: str, hint: str = "") -> NoReturn:
     raise TaskProblem(
         Problem(kind="unsupported_construct", message=message, hint=hint, line=line, column=column)
     )
+
+
+def line_of(node: Any) -> int:
+    """0 where the node does not know."""
+    return getattr(getattr(node, "coord", None), "line", 0) or 0

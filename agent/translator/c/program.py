@@ -9,8 +9,8 @@ from agent.translator.c.emit import Printer
 from agent.translator.c.helpers import HELPERS
 from agent.translator.c.kernels import Context, KernelCode
 from agent.translator.c.passes.catalogue import emit_kernel
-from agent.translator.c.planner import own_names
 from agent.translator.c.schedules import Schedule
+from agent.translator.c.stage_code import own_names
 from agent.translator.c.stages import (
     HostAssign,
     HostBreak,

@@ -19,9 +19,9 @@ from agent.translator.c.kernels import (
     when_nonempty,
 )
 from agent.translator.c.passes.measured import Measured, Offer, number
-from agent.translator.c.planner import own_names, whole_body
 from agent.translator.c.reduce import grid_stride
 from agent.translator.c.schedules import Choice
+from agent.translator.c.stage_code import own_names, whole_body
 from agent.translator.c.stages import MapStage
 from agent.translator.c.syntax import Assign, Load, walk_statements
 

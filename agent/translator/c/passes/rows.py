@@ -35,9 +35,9 @@ from agent.translator.c.kernels import (
 from agent.translator.c.loops import Judge
 from agent.translator.c.passes.measured import Measured, Offer, number, sectors_sentence, shown
 from agent.translator.c.passes.strides import split_keys, touches, traffic
-from agent.translator.c.planner import own_names, whole_body
 from agent.translator.c.reductions import Reduction, combine
 from agent.translator.c.schedules import Choice
+from agent.translator.c.stage_code import own_names, whole_body
 from agent.translator.c.stages import MapStage, ReduceStage
 from agent.translator.c.syntax import (
     ArrayDecl,

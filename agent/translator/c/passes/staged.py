@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from agent.translator.c.accesses import collect
 from agent.translator.c.dataflow import arrays_written, flow, names_read
-from agent.translator.c.dependence import collect
 from agent.translator.c.kernels import (
     Context,
     KernelCode,
@@ -22,8 +22,8 @@ from agent.translator.c.kernels import (
 from agent.translator.c.normalise import ends_early
 from agent.translator.c.passes.measured import Measured, Offer, number, shown
 from agent.translator.c.passes.strides import flat_index
-from agent.translator.c.planner import own_names, whole_body
 from agent.translator.c.schedules import Choice
+from agent.translator.c.stage_code import own_names, whole_body
 from agent.translator.c.stages import MapStage
 from agent.translator.c.syntax import (
     Assign,

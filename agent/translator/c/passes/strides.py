@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agent.translator.c.accesses import Access, Accesses, collect
 from agent.translator.c.affine import Reader
-from agent.translator.c.dependence import Access, Accesses, collect
 from agent.translator.c.kernels import Context
-from agent.translator.c.planner import whole_body
+from agent.translator.c.stage_code import whole_body
 from agent.translator.c.stages import MapStage, ReduceStage
 from sandbox.tasks.c.polynomial import Polynomial
 

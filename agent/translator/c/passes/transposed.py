@@ -15,8 +15,8 @@ from agent.translator.c.dataflow import arrays_written, names_read
 from agent.translator.c.kernels import Context, KernelCode, most, plain, prepared, signature, when_nonempty
 from agent.translator.c.passes.measured import Measured, Offer, number, sectors_sentence, shown
 from agent.translator.c.passes.strides import Touch, split_keys, touches
-from agent.translator.c.planner import own_names, whole_body
 from agent.translator.c.schedules import Choice
+from agent.translator.c.stage_code import own_names, whole_body
 from agent.translator.c.stages import MapStage
 from agent.translator.c.syntax import Assign, For, Load, contains_loop, expressions, walk, walk_statements
 

@@ -28,8 +28,8 @@ from agent.translator.c.kernels import (
 )
 from agent.translator.c.passes.measured import Measured, Offer, number, shown
 from agent.translator.c.passes.strides import Touch, split_keys, touches
-from agent.translator.c.planner import own_names, whole_body
 from agent.translator.c.schedules import Choice, default_block
+from agent.translator.c.stage_code import own_names, whole_body
 from agent.translator.c.stages import MapStage
 from agent.translator.c.syntax import Assign, Load, While, contains_loop, walk_statements
 

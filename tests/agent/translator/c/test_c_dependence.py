@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pycparser import c_parser
 
-from agent.translator.c.dependence import collect, conflicts
+from agent.translator.c.accesses import collect
+from agent.translator.c.dependence import conflicts
 from agent.translator.c.frontend import read_function
 from agent.translator.c.normalise import normalise
 from agent.translator.c.scope import Unit
