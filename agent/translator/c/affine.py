@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from agent.translator.c.syntax import Binary, Cast, Cond, Expr, For, Load, Num, Unary, Var, constant
+from agent.translator.c.syntax import Binary, Cast, Cond, Expr, For, Load, Num, Unary, Var, constant, walk
 from sandbox.tasks.c.polynomial import ONE, ZERO, Monomial, Polynomial
 
 
@@ -310,8 +310,6 @@ def _constant_below(remainder: Polynomial, divisor: Polynomial) -> bool:
 
 
 def _names(expr: Expr) -> tuple[set[str], set[str]]:
-    from agent.translator.c.syntax import walk
-
     scalars = {n.name for n in walk(expr) if isinstance(n, Var)}
     arrays = {n.array for n in walk(expr) if isinstance(n, Load)}
     return scalars, arrays

@@ -31,7 +31,9 @@ from agent.translator.c.syntax import (
     Unary,
     Var,
     While,
+    add,
     constant,
+    mul,
     number,
     walk,
     walk_statements,
@@ -134,9 +136,6 @@ class Printer:
 
     def flat(self, load: Load) -> Expr:
         """The index as one number."""
-        from agent.translator.c.syntax import add, mul
-        from agent.translator.c.types import Scalar
-
         if len(load.index) == 1:
             return load.index[0]
         dims = self.dims.get(load.array, ())
@@ -252,8 +251,6 @@ class Printer:
         name, step = loop.var.name, constant(loop.step)
         own = f"{loop.var.type.name} " if loop.own else ""
         if loop.relation == ">=" and not loop.var.type.signed and constant(loop.bound) == 0 and step == -1:
-            from agent.translator.c.syntax import add
-
             return f"for ({own}{name} = {self.expr(add(loop.lo, number(1)))}; {name}-- > 0;)"
         if step is not None and abs(step) == 1:
             advance = f"{'++' if step > 0 else '--'}{name}"

@@ -14,6 +14,7 @@ from agent.translator.c.loops import (
 from agent.translator.c.stage_code import own_names, whole_body
 from agent.translator.c.stages import (
     Stage,
+    kernels,
 )
 from agent.translator.c.syntax import (
     AddressOf,
@@ -115,8 +116,6 @@ class Homes:
 
     def _crossing(self, stages: list[Stage]) -> dict[str, Var]:
         """Scalars on the device that one kernel writes and another reads."""
-        from agent.translator.c.stages import kernels
-
         found: dict[str, Var] = {}
         for kernel in kernels(tuple(stages)):
             body = whole_body(kernel)

@@ -16,7 +16,7 @@ from agent.translator.c.dataflow import (
     scalars_declared,
 )
 from agent.translator.c.dependence import Conflict, conflicts, key_of
-from agent.translator.c.normalise import ends_early
+from agent.translator.c.normalise import ends_early, fresh, hull, trip_count
 from agent.translator.c.reductions import Reduction, find_reduction
 from agent.translator.c.syntax import (
     ArrayDecl,
@@ -35,6 +35,7 @@ from agent.translator.c.syntax import (
     all_expressions,
     constant,
     expressions,
+    map_expressions,
     rewrite,
     walk,
     walk_statements,
@@ -301,8 +302,6 @@ def _rest(loop: For, chosen: list[For]) -> Body:
 
 def _rectangular(loop: For, band: list[For], chosen: list[For]) -> bool:
     """Whether a grid can hold the loop: its bounds depend on nothing, or on chosen loops in a known way."""
-    from agent.translator.c.normalise import hull
-
     outer = [
         b for b in band[: band.index(loop)] if b.var.name in names_read((loop.lo, loop.bound, loop.step))
     ]
@@ -312,8 +311,6 @@ def _rectangular(loop: For, band: list[For], chosen: list[For]) -> bool:
 
 
 def _tiny(loop: For) -> bool:
-    from agent.translator.c.normalise import trip_count
-
     trips = constant(trip_count(loop))
     return trips is not None and trips < 8
 
@@ -373,8 +370,6 @@ def promote_elements(loop: For, arrays: frozenset[str], taken: set[str], dims: D
 
     None where an array of `arrays` is accessed in any other way.
     """
-    from agent.translator.c.normalise import fresh
-
     before: list[Stmt] = []
     after: list[Stmt] = []
     replaced: dict[Load, Var] = {}
@@ -410,8 +405,6 @@ def promote_elements(loop: For, arrays: frozenset[str], taken: set[str], dims: D
         return rewrite(expr, lambda n: replaced.get(n) if isinstance(n, Load) else None)
 
     def in_statement(stmt: Stmt) -> Stmt:
-        from agent.translator.c.syntax import map_expressions
-
         return map_expressions(stmt, change)
 
     return (*before, replace(loop, body=tuple(in_statement(s) for s in loop.body)), *after)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from agent.translator.c.affine import Reader
 from agent.translator.c.dataflow import arrays_used, flow, flow_of, live_before, names_read
 from agent.translator.c.exits import without_continues
 from agent.translator.c.headers import header_of, steady
@@ -294,8 +295,6 @@ def trip_count(loop: For) -> Expr:
 
 def hull(loop: For, outer: list[For]) -> Expr | None:
     """The most iterations that the loop makes, over all of `outer`; None where that is not known."""
-    from agent.translator.c.affine import Reader
-
     count = trip_count(loop)
     for around in reversed(outer):
         reader = Reader(frozenset(), frozenset(), {})

@@ -17,6 +17,8 @@ from agent.translator.c.homes import Homes
 from agent.translator.c.loops import (
     Nest,
     Verdict,
+    _rest,
+    _tiny,
     descend,
     distribute,
     parallel_nest,
@@ -24,7 +26,7 @@ from agent.translator.c.loops import (
     rounding_matters,
     sink_arrays,
 )
-from agent.translator.c.normalise import _breaks, _sweep, ends_early, fresh, last_value, normalise
+from agent.translator.c.normalise import _breaks, _sweep, ends_early, fresh, last_value, normalise, trip_count
 from agent.translator.c.rewrites import first_match, joined_serials, plain_scalar, reading
 from agent.translator.c.stage_code import declared_names, guarded, own_names, whole_body
 from agent.translator.c.stages import (
@@ -40,6 +42,7 @@ from agent.translator.c.stages import (
     Scratch,
     SerialStage,
     Stage,
+    kernels,
 )
 from agent.translator.c.syntax import (
     ArrayDecl,
@@ -436,8 +439,6 @@ class _Planner(Homes):
             if not names.isdisjoint({d.var.name for d in dims}):
                 break
             dims.append(inner)
-        from agent.translator.c.loops import _rest, _tiny
-
         while len(dims) > 1 and _tiny(dims[-1]):
             dims.pop()
         return Nest(tuple(dims), _rest(loop, dims))
@@ -460,8 +461,6 @@ class _Planner(Homes):
             if not same or not self._launchable(inner) or not header.isdisjoint({d.var.name for d in dims}):
                 break
             dims.append(inner)
-        from agent.translator.c.loops import _rest
-
         body = _rest(loop, dims)
         total = flow(tuple(pending))
         main_reads = flow(body).exposed - names
@@ -601,8 +600,6 @@ class _Serial(Exception):
 
 
 def _kernels(stages: list[Stage]) -> list[Stage]:
-    from agent.translator.c.stages import kernels
-
     return list(kernels(tuple(stages)))
 
 
@@ -611,8 +608,6 @@ def _line(body: Body) -> int:
 
 
 def _small(loop: For) -> bool:
-    from agent.translator.c.normalise import trip_count
-
     trips = constant(trip_count(loop))
     return trips is not None and trips <= 64 and not contains_loop(loop.body)
 

@@ -6,10 +6,12 @@ import dataclasses
 import re
 
 from agent.translator.c.emit import Printer
+from agent.translator.c.frontend import DeviceFunction
 from agent.translator.c.helpers import HELPERS
-from agent.translator.c.kernels import Context, KernelCode
+from agent.translator.c.kernels import Context, KernelCode, tidy
 from agent.translator.c.passes.catalogue import emit_kernel
 from agent.translator.c.schedules import Schedule
+from agent.translator.c.scope import Table
 from agent.translator.c.stage_code import own_names
 from agent.translator.c.stages import (
     HostAssign,
@@ -106,19 +108,13 @@ class _Program:
         return {e.text for b in bodies for e in all_expressions(b) if isinstance(e, Num)}
 
     def _table(self, table: object) -> str:
-        from agent.translator.c.scope import Table
-
         assert isinstance(table, Table)
         printer = Printer({}, frozenset())
         dims = "".join(f"[{printer.expr(d)}]" for d in table.array.dims if d is not None)
         return f"__constant__ {table.array.type.name} {table.array.name}{dims} = {table.init};"
 
     def _helper(self, helper: object) -> str:
-        from agent.translator.c.frontend import DeviceFunction
-
         assert isinstance(helper, DeviceFunction)
-        from agent.translator.c.kernels import tidy
-
         parameters = ", ".join(f"{p.type.name} {p.name}" for p in helper.parameters)
         printer = self.context.printer(helper.body)
         lines = printer.body(tidy(helper.body))

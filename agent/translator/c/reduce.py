@@ -23,6 +23,7 @@ from agent.translator.c.kernels import (
     stored_scalars,
 )
 from agent.translator.c.normalise import trip_count
+from agent.translator.c.passes.rows import shared_points
 from agent.translator.c.reductions import Reduction, combine, identity
 from agent.translator.c.schedules import Choice
 from agent.translator.c.stages import ReduceStage
@@ -77,8 +78,6 @@ def _main(
         if r.companion:
             lines.append(f"{r.companion.type.name} {r.companion.name} = {NONE};")
     if choice.rows:
-        from agent.translator.c.passes.rows import shared_points
-
         points, lane, more = shared_points(context, stage)
         helpers += [h for h in more if h not in helpers]
         lines += warp_stride(context, stage.dims[0], points, lane)

@@ -33,6 +33,7 @@ from agent.translator.c.kernels import (
     when_nonempty,
 )
 from agent.translator.c.loops import Judge
+from agent.translator.c.normalise import trip_count
 from agent.translator.c.passes.measured import Measured, Offer, number, sectors_sentence, shown
 from agent.translator.c.passes.strides import split_keys, touches, traffic
 from agent.translator.c.reductions import Reduction, combine
@@ -229,8 +230,6 @@ class _Sharing:
 
 
 def _trips(loop: For) -> Expr:
-    from agent.translator.c.normalise import trip_count
-
     return trip_count(loop)
 
 
