@@ -29,6 +29,9 @@ Dim = tuple[
     Annotated[int, Field(ge=1, lt=65536)],
     Annotated[int, Field(ge=1, lt=65536)],
 ]
+ScratchAddress = Annotated[int, Field(ge=SCRATCH_BASE, lt=SCRATCH_BASE + SCRATCH_BYTES)]
+#: A mangled name: one printable word, since plans travel on as lines of words.
+Symbol = Annotated[str, Field(pattern=r"^[!-~]+$", max_length=4096)]
 Hex = Annotated[str, Field(pattern=r"^([0-9a-f]{2})*$", max_length=2 * MAX_UPLOAD_BYTES)]
 
 
@@ -36,13 +39,13 @@ class Allocate(Data):
     """cudaMalloc and its relatives. Memory starts uninitialised (poisoned)."""
 
     op: Literal["allocate"] = "allocate"
-    address: Address
+    address: ScratchAddress
     bytes: Annotated[int, Field(ge=0, le=SCRATCH_BYTES)]
 
 
 class Free(Data):
     op: Literal["free"] = "free"
-    address: Address
+    address: ScratchAddress
 
 
 class Memset(Data):
@@ -74,15 +77,15 @@ class WriteSymbol(Data):
 
     op: Literal["write_symbol"] = "write_symbol"
     module: Annotated[int, Field(ge=0, lt=64)]
-    symbol: Annotated[str, Field(max_length=4096)]
-    offset: Annotated[int, Field(ge=0)]
+    symbol: Symbol
+    offset: Annotated[int, Field(ge=0, lt=2**48)]
     data: Hex
 
 
 class Launch(Data):
     op: Literal["launch"] = "launch"
     module: Annotated[int, Field(ge=0, lt=64)]  # which fat binary registered it, in order of registration
-    kernel: Annotated[str, Field(max_length=4096)]  # mangled name, as the PTX entry is called
+    kernel: Symbol  # mangled name, as the PTX entry is called
     grid: Dim
     block: tuple[
         Annotated[int, Field(ge=1, le=1024)],
@@ -92,7 +95,7 @@ class Launch(Data):
     shared_bytes: Annotated[int, Field(ge=0, le=232448)]  # dynamic
     parameters: Hex  # the raw parameter block, laid out as the PTX `.param` declarations say
     cooperative: bool = False
-    stream: int = 0
+    stream: Annotated[int, Field(ge=0, lt=2**31)] = 0
 
 
 Operation = Annotated[

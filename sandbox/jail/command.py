@@ -108,6 +108,7 @@ def bwrap_options(
     cwd: Path | None,
     limits: Limits,
     python: bool,
+    tmp: bool,
     env: Mapping[str, str],
 ) -> list[str]:
     options = ["--die-with-parent", "--new-session", "--hostname", "jail", "--clearenv"]
@@ -122,6 +123,8 @@ def bwrap_options(
         options += ["--bind" if bind.writable else "--ro-bind", str(bind.source), str(bind.target)]
     # The root and /dev are tmpfs without a size: nobody may fill them.
     options += ["--remount-ro", "/dev", "--remount-ro", "/"]
+    if not tmp:
+        options += ["--remount-ro", "/tmp"]
     options += ["--chdir", str(cwd) if cwd is not None else "/tmp"]
     for name, value in {**_ENVIRONMENT, **env}.items():
         options += ["--setenv", name, value]

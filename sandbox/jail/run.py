@@ -61,12 +61,14 @@ def run(
     pass_fds: Sequence[int] = (),
     on_output: Callable[[str], None] | None = None,
     python: bool = False,
+    tmp: bool = True,
     env: Mapping[str, str] | None = None,
 ) -> Finished:
     """Runs `argv` in a fresh jail and waits for its end.
 
     The program sees `/usr`, an empty `/tmp` and `binds`; writable binds belong to its user meanwhile.
-    `python=True` adds this interpreter, its packages and the `sandbox` package (see `python_argv`).
+    `python=True` adds this interpreter, its packages and the `sandbox` package (see `python_argv`);
+    `tmp=False` leaves no place to write to but writable binds.
     `on_output` gets stdout and stderr as text while they come. A cancellation ends the jail within a tenth of
     a second and is reported as a reason, not raised. Raises FileNotFoundError for a bind whose source is not
     there, JailUnavailable where no jail can be set up; then nothing has run.
@@ -78,7 +80,7 @@ def run(
         return Finished(None, None, b"", b"", 0.0, "cancelled")
     identity = Identity.fresh()
     options = bwrap_options(
-        identity=identity, binds=binds, cwd=cwd, limits=limits, python=python, env=env or {}
+        identity=identity, binds=binds, cwd=cwd, limits=limits, python=python, tmp=tmp, env=env or {}
     )
     command = [*identity.enter(limits), *argv]
     writable = [bind.source for bind in binds if bind.writable]

@@ -1,8 +1,9 @@
 """A small system-call filter, as a classic BPF program for bubblewrap's `--seccomp`.
 
 It closes what namespaces and limits leave open: nested user namespaces (a private tmpfs of any size),
-memory that belongs to no process (memfd, System V), and kernel interfaces with a history (bpf,
-io_uring, keys, perf). Everything else stays allowed: the filter is a second wall, not the first.
+memory and messages that belong to no process (memfd, System V, POSIX queues), and kernel interfaces with
+a history (bpf, io_uring, keys, perf). Everything else stays allowed: the filter is a second wall, not the
+first.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ _CLONE_NEWUSER = 0x1000_0000
 _X32_BIT = 0x4000_0000
 
 # Numbers that differ by architecture: unshare, mount, umount2, pivot_root, setns, keyctl, add_key,
-# request_key, bpf, perf_event_open, userfaultfd, memfd_create, shmget, ptrace.
+# request_key, bpf, perf_event_open, userfaultfd, memfd_create, shmget, ptrace, semget, msgget, mq_open.
 _DENIED = {
-    "x86_64": (272, 165, 166, 155, 308, 250, 248, 249, 321, 298, 323, 319, 29, 101),
-    "aarch64": (97, 40, 39, 41, 268, 219, 217, 218, 280, 241, 282, 279, 194, 117),
+    "x86_64": (272, 165, 166, 155, 308, 250, 248, 249, 321, 298, 323, 319, 29, 101, 64, 68, 240),
+    "aarch64": (97, 40, 39, 41, 268, 219, 217, 218, 280, 241, 282, 279, 194, 117, 190, 186, 180),
 }
 # Numbers that are the same everywhere: io_uring_*, open_tree, move_mount, fsopen, fsconfig, fsmount,
 # mount_setattr, memfd_secret.

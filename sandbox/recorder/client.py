@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
-import re
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,12 +17,12 @@ from sandbox.cancellation import Cancellation
 from sandbox.errors import Cancelled, Judged
 from sandbox.limits import MIB, RECORD, Limits
 from sandbox.plan import MAX_OPERATIONS, LaunchPlan, Operation
+from sandbox.recorder.launchable import Kernel, Layout, first_impossible, kernels_of
 from sandbox.targets import Target
 from sandbox.tasks.base import Parameter
 from sandbox.toolchain import Compiled
 from sandbox.types import Data
 
-Layout = Mapping[str, Sequence[tuple[int, int]]]  # mangled kernel name -> (offset, size) of each parameter
 Arguments = Mapping[str, int | float]  # parameter name -> scalar value, or an array's device address
 
 _MAX_DOCUMENT_BYTES = 128 * MIB
@@ -97,7 +95,8 @@ def record(
     if not calls:
         return []
     sets = [calls[0], *calls]
-    job = _tables(compiled, layout, target)
+    kernels = kernels_of(compiled.compilation.kernels, compiled.ptx, layout, target)
+    job = _tables(kernels, target)
     job += "".join(_call(parameters, arguments) for arguments in sets)
     with _result_files(len(sets) + 1) as (status, *results):
         finished = _run(compiled.host_object, job, status, results, cancel, limits)
@@ -110,6 +109,10 @@ def record(
             for i, result in enumerate(results)
         ]
     _require_same(plans[0], plans[1], names)
+    by_symbol = {kernel.symbol: kernel for kernel in kernels}
+    for plan in plans:
+        if impossible := first_impossible(plan, by_symbol, target):
+            raise _damaged(impossible)
     return plans[1:]
 
 
@@ -130,32 +133,20 @@ def _run(
         cancel=cancel,
         stdin=job.encode(),
         pass_fds=[status, *results],
+        tmp=False,
     )
 
 
-def _tables(compiled: Compiled, layout: Layout, target: Target) -> str:
+def _tables(kernels: Sequence[Kernel], target: Target) -> str:
     lines = [f"product\t{target.product}"]
     lines += [f"limit\t{name}\t{getattr(target, name)}" for name in _LIMITS]
     major, minor = target.compute_capability
     lines += [f"limit\tmajor\t{major}", f"limit\tminor\t{minor}"]
-    bounds = _launch_bounds(compiled.ptx)
-    for kernel in compiled.compilation.kernels:
-        if kernel.symbol in layout:
-            pieces = ",".join(f"{offset}:{size}" for offset, size in layout[kernel.symbol])
-            most = min(bounds.get(kernel.symbol, 1024), target.max_threads_per_block)
-            numbers = (kernel.registers, kernel.shared_bytes, kernel.local_bytes, most)
-            lines.append("\t".join(["kernel", kernel.symbol, *map(str, numbers), pieces]))
+    for kernel in kernels:
+        pieces = ",".join(f"{offset}:{size}" for offset, size in kernel.parameters)
+        numbers = (kernel.registers, kernel.shared_bytes, kernel.local_bytes, kernel.max_threads)
+        lines.append("\t".join(["kernel", kernel.symbol, *map(str, numbers), pieces]))
     return "\n".join(lines) + "\n"
-
-
-def _launch_bounds(modules: Sequence[str]) -> dict[str, int]:
-    """Mangled kernel name -> threads a block may have, for kernels that say so (`__launch_bounds__`)."""
-    bounds: dict[str, int] = {}
-    for ptx in modules:
-        for head in re.finditer(r"\.entry\s+([\w$]+)[^{]*", ptx):
-            if sizes := re.search(r"\.maxntid\s+([\d\s,]+)", head[0]):
-                bounds[head[1]] = math.prod(int(size) for size in sizes[1].split(","))
-    return bounds
 
 
 def _call(parameters: Sequence[Parameter], arguments: Arguments) -> str:
@@ -176,7 +167,7 @@ def _argument(parameter: Parameter, value: int | float) -> str:
 
 @contextlib.contextmanager
 def _result_files(count: int) -> Iterator[list[int]]:
-    files = [os.memfd_create(f"result-{i}") for i in range(count)]
+    files = [os.memfd_create("result") for _ in range(count)]
     try:
         yield files
     finally:
@@ -249,7 +240,7 @@ def _plan(
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the document"
-        raise _launch_error(f"the host code damaged its launch plan ({where}: {first['msg']})") from None
+        raise _damaged(f"{where}: {first['msg']}") from None
     if recording.unsupported is not None:
         call, why = recording.unsupported.call, recording.unsupported.why
         raise Judged("unsupported", "kernelwright", f"launch uses {names.get(call, call)}: {why}")
@@ -309,6 +300,10 @@ def _require_same(first: LaunchPlan, second: LaunchPlan, names: Mapping[str, str
 
 def _launch_error(message: str) -> Judged:
     return Judged("launch_error", "candidate", message)
+
+
+def _damaged(how: str) -> Judged:
+    return _launch_error(f"the host code damaged its launch plan ({how})")
 
 
 def _signal(number: int) -> str:

@@ -204,10 +204,11 @@ def test_cannot_make_namespaces_or_memory_that_belongs_to_nobody() -> None:
         "libc = ctypes.CDLL(None, use_errno=True)\n"
         "for call in (lambda: libc.unshare(0x10000000), lambda: libc.unshare(0x00020000),\n"
         "             lambda: libc.memfd_create(b'x', 0), lambda: libc.shmget(0, 1 << 30, 0o1600),\n"
+        "             lambda: libc.msgget(0, 0o1600), lambda: libc.semget(0, 1, 0o1600),\n"
         "             lambda: libc.mount(b'none', b'/tmp', b'tmpfs', 0, None)):\n"
         "    print(call(), ctypes.get_errno())\n"
     )
-    assert finished.stdout == b"-1 1\n" * 5
+    assert finished.stdout == b"-1 1\n" * 7
 
 
 def test_sees_and_signals_no_outside_process() -> None:

@@ -4,8 +4,8 @@
 //
 // The job: tables for the runtime (see kernelwright_record), and one line a call,
 //     call <argument>...      an argument is i:<hex of 64 bits> (integer, pointer) or f:<hex> (float, double)
-// Every call runs in a process of its own that loads the candidate afresh, so nothing one call leaves behind
-// reaches another; its plan goes to its result file. What became of the process goes to the status file, which
+// Every call runs in a process of its own that loads the candidate afresh, and whatever it started is dead before
+// the next one begins, so nothing one call leaves behind reaches another; its plan goes to its result file. What became of the process goes to the status file, which
 // no such process holds: a line "<call> exit <code>" or "<call> signal <number>".
 #include <dlfcn.h>
 #include <signal.h>
@@ -32,7 +32,8 @@ constexpr size_t kIntegers = 8, kReals = 8;
 #else
 #error "the calling convention of this machine is not known here"
 #endif
-constexpr size_t kStack = 48;  // arguments beyond the registers
+constexpr size_t kStack = 48;    // arguments beyond the registers
+constexpr size_t kDetail = 4096;  // bytes told of how a call ended
 constexpr uint64_t kDeviceBase = 0x2000'0000'0000, kDeviceEnd = kDeviceBase + (uint64_t{1} << 37);
 
 // Arguments as both conventions place them: integers and reals fill their own registers in order; what does not
@@ -79,7 +80,7 @@ struct {
 void finish(const char *outcome, const char *detail) {
     if (child.over) return;
     child.over = true;
-    child.finish(child.result, outcome, detail);
+    child.finish(child.result, outcome, std::string(detail).substr(0, kDetail).c_str());
 }
 
 void on_exit_of_candidate(int code, void *) { finish("exit", std::to_string(code).c_str()); }
@@ -136,6 +137,20 @@ void catch_crashes() {
     _exit(0);
 }
 
+// Processes that calls left behind are ours since we are their subreaper: the children of the dead move up to us.
+void end_what_is_left() {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
+    while (true) {
+        if (FILE *children = fopen(path, "r")) {
+            int pid;
+            while (fscanf(children, "%d", &pid) == 1) kill(pid, SIGKILL);
+            fclose(children);
+        }
+        if (waitpid(-1, nullptr, 0) < 0) return;
+    }
+}
+
 std::string read_all(FILE *file) {
     std::string text;
     char buffer[1 << 16];
@@ -185,6 +200,7 @@ int main(int count, char **words) {
     record(tables.c_str());
     // Nobody may open this process's files or its children's through /proc.
     prctl(PR_SET_DUMPABLE, 0);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     int status_file = atoi(words[3]);
     for (size_t i = 0; i < calls.size(); i++) {
         pid_t pid = fork();
@@ -202,6 +218,7 @@ int main(int count, char **words) {
         }
         int status = 0;
         if (waitpid(pid, &status, 0) != pid) return fail("cannot wait");
+        end_what_is_left();
         if (WIFSIGNALED(status))
             dprintf(status_file, "%zu signal %d\n", i, WTERMSIG(status));
         else

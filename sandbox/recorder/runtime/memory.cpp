@@ -115,8 +115,10 @@ EXPORT cudaError_t cudaFreeAsync(void *pointer, cudaStream_t) { return release(p
 ALSO(cudaFreeAsync_ptsz, cudaFreeAsync)
 
 EXPORT cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) {
+    size_t bytes = 0;
     *pitch = (width + kAlignment - 1) / kAlignment * kAlignment;
-    return allocate(pointer, *pitch * height);
+    if (*pitch < width || __builtin_mul_overflow(*pitch, height, &bytes)) return Call().end(cudaErrorMemoryAllocation);
+    return allocate(pointer, bytes);
 }
 
 EXPORT cudaError_t cudaMallocHost(void **pointer, size_t bytes) {

@@ -142,7 +142,7 @@ class Recording final : public Backend {
     cudaError_t add(Object &&operation) { return add(operation); }
 
     cudaError_t add(Object &operation) {
-        if (count_ == kMaxOperations) return unsupported("launch", "more than 100000 operations are not recorded");
+        if (count_ == kMaxOperations) return unsupported("too many operations", "at most 100000 are recorded");
         if (count_++) operations_ += ',';
         operations_ += operation.end();
         return cudaSuccess;

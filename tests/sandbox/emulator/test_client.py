@@ -134,7 +134,7 @@ def test_plans_that_do_not_fit_the_module() -> None:
 
 def test_a_plans_names_cannot_smuggle_lines() -> None:
     lowered = lower([COUNT], Cancellation())
-    with pytest.raises(ValueError, match="not a symbol's name"):
+    with pytest.raises(ValueError, match="should match pattern"):
         replay(lowered, [_plan("count\nlibrary /x")], seconds=5, threads=1, cancel=Cancellation())
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.errors import Judged
-from sandbox.plan import DEVICE_BASE, DEVICE_BYTES, LaunchPlan
+from sandbox.plan import DEVICE_BASE, DEVICE_BYTES, SCRATCH_BASE, Launch, LaunchPlan
 from sandbox.recorder.client import _ends, _plan
+from sandbox.recorder.launchable import Kernel, first_impossible
+from sandbox.targets import TARGETS
 
 LAUNCH = {
     "op": "launch",
@@ -26,7 +29,7 @@ GOOD = {
     "detail": "",
     "unsupported": None,
     "dropped": [],
-    "operations": [{"op": "allocate", "address": DEVICE_BASE, "bytes": 16}, LAUNCH],
+    "operations": [{"op": "allocate", "address": SCRATCH_BASE, "bytes": 16}, LAUNCH],
 }
 
 json_values = st.recursive(
@@ -99,13 +102,54 @@ def test_a_launch_stays_within_bounds(field: str, value: object) -> None:
         {"op": "upload", "to": DEVICE_BASE, "data": "zz"},
         {"op": "write_symbol", "module": 64, "symbol": "s", "offset": 0, "data": ""},
         {"op": "write_symbol", "module": 0, "symbol": "s", "offset": -1, "data": ""},
-        {"op": "free", "address": DEVICE_BASE, "more": 1},
+        {"op": "write_symbol", "module": 0, "symbol": "s", "offset": 1 << 64, "data": ""},
+        {"op": "write_symbol", "module": 0, "symbol": "a b\nend", "offset": 0, "data": ""},
+        {"op": "allocate", "address": DEVICE_BASE, "bytes": 8},
+        {"op": "free", "address": DEVICE_BASE},
+        {"op": "free", "address": SCRATCH_BASE, "more": 1},
+        {**LAUNCH, "kernel": "k 1 1 1\nend"},
+        {**LAUNCH, "kernel": ""},
+        {**LAUNCH, "stream": 1 << 80},
         {"op": "system", "command": "true"},
         {},
     ],
 )
 def test_operations_out_of_bounds_are_refused(operation: dict[str, object]) -> None:
     assert "damaged its launch plan" in refused(json.dumps({**GOOD, "operations": [operation]}).encode())
+
+
+KERNEL = Kernel(
+    symbol="k", registers=40, shared_bytes=1024, local_bytes=0, max_threads=512, parameters=[(0, 1), (1, 1)]
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({}, ""),
+        ({"kernel": "other"}, "a launch of other: there is no such kernel"),
+        ({"module": 1}, "there is no such module"),
+        ({"parameters": "00"}, "1 parameter bytes instead of 2"),
+        ({"parameters": "000000"}, "3 parameter bytes instead of 2"),
+        ({"block": [513, 1, 1]}, "513 threads a block; at most 512"),
+        ({"block": [16, 8, 8]}, "1024 threads a block; at most 512"),
+        ({"shared_bytes": 232448}, "232448 dynamic shared bytes"),
+    ],
+)
+def test_launches_that_no_device_accepts(changes: dict[str, object], why: str) -> None:
+    plan = LaunchPlan(
+        operations=[Launch.model_validate(LAUNCH), Launch.model_validate({**LAUNCH, **changes})]
+    )
+    found = first_impossible(plan, {"k": KERNEL}, TARGETS["sm_90"])
+    assert found.endswith(why)
+    assert bool(found) == bool(why)
+
+
+def test_registers_that_a_multiprocessor_does_not_have() -> None:
+    plan = LaunchPlan(operations=[Launch.model_validate({**LAUNCH, "block": [512, 1, 1]})])
+    hungry = replace(KERNEL, registers=200)
+    why = first_impossible(plan, {"k": hungry}, TARGETS["sm_90"])
+    assert why == "a launch of k: 200 registers a thread for 512 threads a block"
 
 
 def test_nesting_too_deep_to_parse_is_refused() -> None:

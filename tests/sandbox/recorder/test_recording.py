@@ -237,6 +237,8 @@ def test_errors_are_those_of_the_real_runtime(candidate: toolchain.Compiled) -> 
         (45, "launch called exit(1); its last words: check failed: n > 5"),
         (42, "the host code damaged its launch plan"),
         (43, "the host code damaged its launch plan (operations.0.memset.address"),
+        (46, "the host code damaged its launch plan (a launch of _Z6narrowPf: 128 threads a block; at most"),
+        (47, "launch threw an exception: xxxxxxxxx"),
     ],
 )
 def test_host_code_that_does_not_return(candidate: toolchain.Compiled, what: int, why: str) -> None:
@@ -254,6 +256,15 @@ def test_an_endless_launch_is_a_timeout(candidate: toolchain.Compiled) -> None:
 def test_what_it_prints_is_not_its_plan(candidate: toolchain.Compiled) -> None:
     [plan] = record(candidate, 38)
     assert len(plan.launches) == 1
+
+
+def test_an_allocation_whose_size_wraps_around(candidate: toolchain.Compiled) -> None:
+    [plan] = record(candidate, 48)
+    assert only_launch(plan).grid == (2, 1, 1)
+
+
+def test_a_call_leaves_nothing_to_the_next(candidate: toolchain.Compiled) -> None:
+    assert [len(plan.launches) for plan in record(candidate, 49, 49)] == [1, 1]
 
 
 def test_processes_it_leaves_behind_do_not_matter(candidate: toolchain.Compiled) -> None:
