@@ -214,7 +214,11 @@ def high_product(build: Builder, first: Value, second: Value, *, signed: bool) -
 
 
 def _with_carry(build: Builder, instruction: Instruction) -> None:
-    """add.cc, addc, sub.cc, subc, mad.cc, madc: the carry flag is one more bit a lane."""
+    """add.cc, addc, sub.cc, subc, mad.cc, madc: the carry flag is one more bit a lane.
+
+    A subtraction leaves the flag as the hardware does: set where nothing was borrowed. nvcc's own 128-bit
+    division reads it with `addc` after `subc.cc`.
+    """
     parts = instruction.parts
     kind = kind_of(parts)
     operands = [
@@ -239,7 +243,8 @@ def _with_carry(build: Builder, instruction: Instruction) -> None:
     if chain:
         if build.carry is None:
             raise build.unsupported(f"{instruction.opcode} without a carry set in the same basic block")
-        carry = build.convert("zext", build.carry, kind)
+        flag = _inverted(build, build.carry) if minus else build.carry
+        carry = build.convert("zext", flag, kind)
         partial = result
         result = binary(build, operation, partial, carry)
         if minus:
@@ -248,8 +253,12 @@ def _with_carry(build: Builder, instruction: Instruction) -> None:
             again = build.op(f"icmp ult {full} {result.text}, {carry.text}")
         out = build.op(f"or <32 x i1> {out}, {again}")
     if "cc" in parts:
-        build.carry = Value(out, "i1")
+        build.carry = _inverted(build, Value(out, "i1")) if minus else Value(out, "i1")
     build.write(instruction.operands[0], result)
+
+
+def _inverted(build: Builder, flag: Value) -> Value:
+    return Value(build.op(f"xor <32 x i1> {flag.text}, splat (i1 true)"), "i1")
 
 
 # Division, roots, approximations ------------------------------------------------------------------------
