@@ -263,6 +263,7 @@ class Declarations(Memory):
             self.scopes[-1][node.name] = pointer
             return
         if self._allocation(node.init) is not None:
+            self.scopes[-1][node.name] = pointer  # its size may be said by `sizeof *p`
             self._allocate(node.name, pointer, node.init, line)
             return
         if node.name in self.swapped:

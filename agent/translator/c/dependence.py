@@ -332,10 +332,9 @@ def conflicts(
                 continue
             if first.array != second.array:
                 related = same_memory.get(first.array, frozenset()) if same_memory else frozenset()
-                if second.array in related:
-                    found.append(Conflict(first, second))
-                continue
-            if first.array not in arrays:
+                if second.array not in related:
+                    continue
+            elif first.array not in arrays:
                 continue
             if not disjoint(accesses, first, second, target, fixed, dims, assumed):
                 found.append(Conflict(first, second))

@@ -26,6 +26,7 @@ from agent.translator.c.syntax import (
     Num,
     Pointer,
     Return,
+    SameArray,
     Stmt,
     Switch,
     Unary,
@@ -85,6 +86,8 @@ class Printer:
                 return f"{base} + {self.expr(expr.offset, 10)}", 9
             case AddressOf():
                 return f"&{expr.name}", _UNARY
+            case SameArray():
+                return f"{expr.left} == {expr.right}", _PRECEDENCE["=="]
             case Unary():
                 inner = self.expr(expr.arg, _UNARY)
                 space = "" if not inner.startswith(expr.op) else " "

@@ -21,6 +21,7 @@ from agent.translator.c.syntax import (
     If,
     Load,
     Num,
+    SameArray,
     Unary,
     Var,
     constant,
@@ -157,6 +158,11 @@ class Expressions(Places):
             for dim in declared.dims if declared.kind == "array" else ():
                 size = mul(size, self.value(dim))
             return size
+        inner = getattr(operand, "expr", None) or getattr(operand, "name", None)
+        if isinstance(operand, c_ast.UnaryOp | c_ast.ArrayRef) and isinstance(inner, c_ast.ID):
+            pointer = self.find(inner)
+            if isinstance(pointer, PointerVar):  # `sizeof *p`, where p need not point anywhere yet
+                return number(pointer.type.size, SIZE)
         symbol = self.find(operand) if isinstance(operand, c_ast.ID) else None
         if isinstance(symbol, Array) and symbol.dims[0] is not None:
             size = number(symbol.type.size, SIZE)
@@ -193,6 +199,11 @@ class Expressions(Places):
             if node.op in ("==", "!="):  # against NULL
                 return number(0 if node.op == "==" else 1)
             unsupported(node, "this arithmetic on pointers")
+        whole = constant(self.flat(left)) == 0 and constant(self.flat(right)) == 0
+        moving = {left.array.name, right.array.name} & set(self.aliases)
+        if node.op in ("==", "!=") and whole and moving:
+            same = SameArray(left.array.name, right.array.name)
+            return same if node.op == "==" else Unary("!", same, INT)
         if left.array.name != right.array.name:
             unsupported(node, f"`{node.op}` between pointers into two arrays")
         kind = LONG if node.op == "-" else INT

@@ -48,8 +48,13 @@ from agent.translator.c.syntax import (
 from agent.translator.c.types import INT, Scalar
 
 
-def normalise(body: Body, result: frozenset[str], taken: set[str]) -> Body:
-    """`result` are the scalars that matter at the end. `taken` grows by the names that are made up."""
+def normalise(
+    body: Body, result: frozenset[str], taken: set[str], kept: frozenset[str] = frozenset()
+) -> Body:
+    """`result` are the scalars that matter at the end, `kept` arrays that pointers stand for.
+
+    `taken` grows by the names that are made up.
+    """
     body = _no_continues(body, taken)
     body = _counted(body)
     body = _own_variables(body, result)
@@ -57,7 +62,7 @@ def normalise(body: Body, result: frozenset[str], taken: set[str]) -> Body:
     body = _inductions(body)
     body = _constants(body)
     for _ in range(3):
-        body = _without_dead(body, result)
+        body = _without_dead(body, result, kept)
     return _own_variables(body, result)
 
 
@@ -336,10 +341,10 @@ def last_value(loop: For) -> Expr:
 
 
 # Dead code
-def _without_dead(body: Body, after: frozenset[str]) -> Body:
+def _without_dead(body: Body, after: frozenset[str], kept_arrays: frozenset[str]) -> Body:
     kept = _sweep(body, after)
     used = _free_names(kept)
-    arrays = arrays_used(kept)
+    arrays = arrays_used(kept) | kept_arrays
 
     def clean(stmts: Body) -> Body:
         out = []

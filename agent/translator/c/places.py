@@ -29,6 +29,8 @@ from agent.translator.c.types import VOID
 class Places:
     """The part of lowering that knows names and pointers. `Expressions` adds values."""
 
+    aliases: dict[str, str]  # pointers that loops swap: name -> first array
+
     def value(self, node: Any) -> Expr:
         raise NotImplementedError
 

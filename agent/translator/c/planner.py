@@ -55,6 +55,7 @@ from agent.translator.c.syntax import (
     Expr,
     For,
     If,
+    SameArray,
     Stmt,
     Swap,
     Var,
@@ -66,6 +67,7 @@ from agent.translator.c.syntax import (
     map_expressions,
     number,
     substitute,
+    walk,
     walk_statements,
     with_blocks,
 )
@@ -86,7 +88,7 @@ class _Demote(Exception):
 def plan(function: Function) -> Plan:
     """Raises TaskProblem for what has no translation."""
     live: frozenset[str] = frozenset()
-    body = sink_arrays(normalise(function.body, live, function.taken))
+    body = sink_arrays(normalise(function.body, live, function.taken, frozenset(function.aliases.values())))
     forced: set[str] = set()
     while True:
         try:
@@ -234,6 +236,7 @@ class _Planner(Homes):
             if isinstance(s, Assign) and isinstance(s.target, Var) and s.target.name not in self.device_names
         ]
         breaks = _breaks((*stmt.then, *stmt.other)) and in_loop
+        breaks = breaks or any(isinstance(n, SameArray) for n in walk(stmt.test))  # a question for the host
         has_swap = any(isinstance(s, Swap) for s in walk_statements((stmt,)))
         if not contains_loop((stmt,)) and not host_writes and not breaks and not has_swap:
             pending.append(stmt)

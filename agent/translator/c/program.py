@@ -196,11 +196,12 @@ class _Program:
                     left, right = stage.swap.left, stage.swap.right
                     kind = self._pointer(left)
                     const = "const " if self._is_const(left) else ""
+                    spare = self.context.free("other")[0]
                     lines += [
                         "{",
-                        f"    {const}{kind}other = {left};",
+                        f"    {const}{kind}{spare} = {left};",
                         f"    {left} = {right};",
-                        f"    {right} = other;",
+                        f"    {right} = {spare};",
                         "}",
                     ]
                 case HostIf():

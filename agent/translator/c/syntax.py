@@ -69,6 +69,15 @@ class AddressOf:
 
 
 @dataclass(frozen=True)
+class SameArray:
+    """Whether two names stand for one array at the moment, where swaps make that change. Host code only."""
+
+    left: str
+    right: str
+    type: Scalar = INT
+
+
+@dataclass(frozen=True)
 class Unary:
     op: str  # - + ~ !
     arg: Expr
@@ -104,7 +113,7 @@ class Call:
     type: Scalar
 
 
-Expr = Num | Var | Load | Pointer | AddressOf | Unary | Binary | Cond | Cast | Call
+Expr = Num | Var | Load | Pointer | AddressOf | SameArray | Unary | Binary | Cond | Cast | Call
 
 
 # Statements ------------------------------------------------------------------------------------------------
