@@ -271,7 +271,9 @@ class Builder:
         if BITS[value.type] != BITS[own]:
             raise self.unsupported(f"a {value.type} result in {name} of {own}")
         uniform = name in self.analysis.uniform
-        if not uniform and value.scalar:
+        if uniform:
+            value = self.one(value)
+        elif value.scalar:
             value = self.splat(value)
         if self.guard is not None and (name in self.current or name in self.analysis.crossing):
             old = self.read(name, value.type)
@@ -286,7 +288,7 @@ class Builder:
     def _write_predicate(self, name: str, value: Value) -> None:
         uniform = name in self.analysis.uniform
         if uniform:
-            self.current[name] = {("i1", True): value.text}
+            self.current[name] = {("i1", True): self.one(value).text}
         else:
             if self.guard is not None and (name in self.current or name in self.analysis.crossing):
                 guard = self.as_mask(self.guard)
@@ -350,6 +352,14 @@ class Builder:
                 "<32 x i32> zeroinitializer"
             )
         return Value(self.splats[key], value.type)
+
+    def one(self, value: Value) -> Value:
+        """The scalar of a value that is the same in all lanes: lowerings may compute such a one as a vector."""
+        if value.type == "mask":
+            return Value(self.op(f"trunc i32 {value.text} to i1"), "i1", True)
+        if value.scalar:
+            return value
+        return Value(self.op(f"extractelement {value.full_type} {value.text}, i32 0"), value.type, True)
 
     def together(self, *values: Value) -> list[Value]:
         """The same values, all scalars or all vectors."""
