@@ -63,7 +63,7 @@ class Judge:
                 if progress is None:
                     break
                 yield progress
-        except GeneratorExit:
+        except BaseException:  # the caller goes away, or was interrupted: nobody wants the rest
             self._cancel.set()
             raise
         finally:

@@ -88,7 +88,8 @@ class Pipeline:
     def __init__(self, task: Task, *, target: Target, cancel: Cancellation) -> None:
         self._task = task
         self._target = target
-        self._cancel = cancel
+        # The caller's cancellation, and our own end: what is computed ahead must not outlive `close`.
+        self._cancel = Cancellation(lambda: cancel.is_set, interval=0.0)
         self._pool = ThreadPoolExecutor(max_workers=3, thread_name_prefix="judge")
         self._ahead: Future[Reference] = self._pool.submit(self._reference)
 
@@ -120,6 +121,8 @@ class Pipeline:
         )
 
     def close(self) -> None:
+        """Stops what was computed ahead, with its jails."""
+        self._cancel.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _reference(self) -> Reference:

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from sandbox.errors import Cancelled
+from webapp.cli.main import main
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted([*(ROOT / "examples/c").glob("*.c"), *(ROOT / "examples/pytorch").glob("*.py")])
 
@@ -144,3 +147,12 @@ def test_help_has_an_example(command: str) -> None:
     assert finished.returncode == 0
     assert f"kernelwright {command}" in finished.stdout
     assert "Example:" in finished.stdout
+
+
+def test_a_cancelled_judgement_is_no_fault(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    def stopped(options: object) -> None:
+        raise Cancelled
+
+    monkeypatch.setattr("webapp.cli.evaluate.judged", stopped)
+    assert main(["evaluate", "examples/c/saxpy.c", "saxpy.cu"]) == 130
+    assert capsys.readouterr().err == "kernelwright: stopped\n"

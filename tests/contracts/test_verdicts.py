@@ -46,6 +46,7 @@ def test_verdict(path: Path) -> None:
         assert evaluation.score is None
 
 
+@pytest.mark.usefixtures("jail")
 def test_a_wrong_result_shows_the_first_mismatch() -> None:
     _, evaluation = judged(ROOT / "tests/fixtures/kernels/wrong/saxpy_last_element_missing.cu")
     assert evaluation.verification is not None
@@ -56,6 +57,7 @@ def test_a_wrong_result_shows_the_first_mismatch() -> None:
     assert mismatch.got != mismatch.expected
 
 
+@pytest.mark.usefixtures("jail")
 def test_an_out_of_bounds_access_names_its_line() -> None:
     path = ROOT / "tests/fixtures/kernels/wrong/saxpy_guard_off_by_one.cu"
     _, evaluation = judged(path)

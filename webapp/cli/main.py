@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
 
-from sandbox.errors import JailUnavailable, TaskProblem, ToolchainMissing
+from sandbox.errors import Cancelled, JailUnavailable, TaskProblem, ToolchainMissing
 from webapp.cli.output import BAD_INPUT, OWN_FAULT, complain
 
-#: name -> (module, one line). Modules are imported when chosen: only `serve` and `manage` may load Django.
+#: name -> (module, one line). Modules are imported when chosen: only `serve` may load Django.
 COMMANDS = {
     "translate": ("webapp.cli.translate", "turn C or PyTorch into verified CUDA over several turns"),
     "evaluate": ("webapp.cli.evaluate", "judge a given .cu for the task in FILE"),
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (JailUnavailable, ToolchainMissing) as error:
         print(f"kernelwright: {error}", file=sys.stderr)
         return BAD_INPUT
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Cancelled):
         print("kernelwright: stopped", file=sys.stderr)
         return 128 + signal.SIGINT
     except BrokenPipeError:
