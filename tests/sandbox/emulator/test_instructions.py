@@ -38,7 +38,7 @@ class Form:
         return f"k{zlib.crc32(repr((self.text, self.types)).encode()):08x}"
 
 
-def _register(kind: str) -> str:
+def register_of(kind: str) -> str:
     return {"8": ".b16", "16": ".b16", "32": ".b32", "64": ".b64"}[kind[1:]]
 
 
@@ -47,7 +47,7 @@ def _entry(form: Form) -> str:
     lines = [f".visible .entry {form.entry}(", ",".join(f".param .u64 p{name}" for name in names), ") {"]
     lines += [".reg .pred %p<4>; .reg .b32 %t<4>; .reg .b64 %i; .reg .b32 %x; .reg .b64 %y; .reg .b16 %h<4>;"]
     for name, kind in zip(names, form.types, strict=True):
-        lines += [f".reg {_register(kind)} %{name}; .reg .b64 %p{name}, %q{name};"]
+        lines += [f".reg {register_of(kind)} %{name}; .reg .b64 %p{name}, %q{name};"]
         lines += [f"ld.param.u64 %p{name}, [p{name}];"]
     lines += ["mov.u32 %t0, %tid.x; cvt.u64.u32 %i, %t0;"]
     for name, kind in zip(names, form.types, strict=True):
@@ -546,7 +546,7 @@ form("rcp.approx.ftz.f64 {d}, {a}", "f64 f64", lambda a: 1 / a, exact=False, val
 form("rsqrt.approx.ftz.f64 {d}, {a}", "f64 f64", lambda a: 1 / np.sqrt(a), exact=False, values=_positive)
 
 
-def _inputs(form: Form) -> list[np.ndarray]:
+def inputs_of(form: Form) -> list[np.ndarray]:
     generator = np.random.default_rng(zlib.crc32(form.text.encode()))
     return [(form.values or _special)(generator, kind) for kind in form.types[1:]]
 
@@ -559,7 +559,7 @@ def results(jail: None) -> dict[str, np.ndarray]:
         ".version 8.0\n.target sm_90\n.address_size 64\n" + "\n".join(map(_entry, forms.values()))
     )
     prepared = [
-        machine.prepare(entry, 1, N, Out(N, DTYPES[form.types[0]]), *_inputs(form), count=False)
+        machine.prepare(entry, 1, N, Out(N, DTYPES[form.types[0]]), *inputs_of(form), count=False)
         for entry, form in forms.items()
     ]
     runs = machine.run_all(prepared)
@@ -569,7 +569,7 @@ def results(jail: None) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form.text}|{' '.join(form.types)}")
 def test_instruction_does_what_it_means(results: dict[str, np.ndarray], form: Form) -> None:
-    sources, got = _inputs(form), results[form.entry]
+    sources, got = inputs_of(form), results[form.entry]
     with np.errstate(all="ignore"):
         expected = form.meaning(*sources).astype(got.dtype)
     if form.exact:
