@@ -23,6 +23,7 @@ from sandbox.limits import EMULATE, LOWER
 __all__ = ["Buffer", "Lowered", "Replay", "lower", "replay"]
 
 _UNSUPPORTED = 3  # exit code of the compiler process
+_STACK_OVERFLOW = 4  # of the emulator
 _GRACE_SECONDS = 5.0  # for setting up and writing results, on top of the replays' own time
 _PRODUCT = "module.so"
 _SOURCES = Path(__file__).resolve().parent
@@ -148,6 +149,8 @@ def replay(
             )
         if not finished.ok:
             words = _last_words(finished)
+            if finished.returncode == _STACK_OVERFLOW:
+                raise Judged("unsupported", "kernelwright", words.removeprefix("kw-emulate: "))
             if "undefined symbol: kw_" in words:
                 raise Judged("unsupported", "kernelwright", f"unsupported: {words.rsplit(': ', 1)[-1]}")
             raise Judged("internal_error", "kernelwright", f"the emulator failed: {words}")

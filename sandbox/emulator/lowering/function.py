@@ -417,6 +417,9 @@ class FunctionLowering(Builder):
             arguments.append(f"ptr {self.parameter_blocks[name][0]}")
         if len(arguments) != 3 + len(callee.returns) + len(callee.parameters):
             raise self.unsupported(f"call of {call.callee} with another number of parameters")
+        given = [self.parameter_blocks[name][1] for name in (*call.returns, *call.arguments)]
+        if given != [parameter.size for parameter in (*callee.returns, *callee.parameters)]:
+            raise self.unsupported(f"call of {call.callee} with parameters of another size")
         text = f"call void @{function_symbol(self.module, callee.name)}({', '.join(arguments)})"
         if self.guard is None:
             self.emit(text)
@@ -432,6 +435,8 @@ class FunctionLowering(Builder):
     def _assertion(self, arguments: tuple[str, ...]) -> None:
         """__assertfail(message, file, line, function, character size)."""
         mask = self.effective_mask()
+        if [self.parameter_blocks[name][1] for name in arguments] != [8, 8, 4, 8, 8]:
+            raise self.unsupported("call of __assertfail with other parameters")
         blocks = [self.parameter_blocks[name][0] for name in arguments[:4]]
         self.declare("kw_assert", "void", "ptr, i32, i32, ptr, ptr, ptr, ptr")
         self.emit(

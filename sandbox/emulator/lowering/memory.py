@@ -129,14 +129,23 @@ def _send(build: Builder, operand: Operand, base: str, offset: int, kind: str) -
 # Parameters ---------------------------------------------------------------------------------------------
 
 
-def _parameter_place(build: Builder, operand: Operand) -> tuple[str, int, int] | None:
-    """(LLVM pointer of a function's parameter block, its bytes, offset), or None for kernel parameters."""
+def _parameter_place(build: Builder, operand: Operand, needed: int) -> tuple[str, int, int] | None:
+    """(LLVM pointer of a function's parameter block, its bytes, offset), or None for kernel parameters.
+
+    ptxas lets accesses past the `needed` bytes of a parameter through, and nothing checks them when they run.
+    """
     if isinstance(operand, Address) and isinstance(operand.base, Symbol):
         name = operand.base.name
         if name in build.parameter_blocks:
             pointer, size = build.parameter_blocks[name]
+            _require_inside(build, operand.offset, needed, size)
             return pointer, size, operand.offset
     return None
+
+
+def _require_inside(build: Builder, offset: int, needed: int, size: int) -> None:
+    if offset < 0 or offset + needed > size:
+        raise build.unsupported(f"bytes {offset} to {offset + needed} of parameters that have {size} bytes")
 
 
 def load_parameter(build: Builder, instruction: Instruction) -> None:
@@ -145,7 +154,7 @@ def load_parameter(build: Builder, instruction: Instruction) -> None:
     name = parts[-1]
     size = type_bytes(name)
     targets = target.items if isinstance(target, Vector) else (target,)
-    place = _parameter_place(build, address)
+    place = _parameter_place(build, address, size * len(targets))
     if place is not None:
         pointer, block, offset = place
         out = build.buffer_wide("data")
@@ -161,6 +170,7 @@ def load_parameter(build: Builder, instruction: Instruction) -> None:
         raise build.unsupported(instruction.opcode)
     if isinstance(address.base, Symbol):
         offset = build.kernel_parameter(address.base.name) + address.offset
+        _require_inside(build, offset, size * len(targets), build.function.parameter_bytes)
         for index, item in enumerate(targets):
             _kernel_parameter(build, item, offset + index * size, name)
         return
@@ -199,13 +209,13 @@ def _computed_parameter(
 
 def store_parameter(build: Builder, instruction: Instruction) -> None:
     address, source = instruction.operands
-    place = _parameter_place(build, address)
-    if place is None or build.guard is not None:
-        raise build.unsupported(instruction.opcode)
-    pointer, block, offset = place
     name = instruction.parts[-1]
     size = type_bytes(name)
     items = source.items if isinstance(source, Vector) else (source,)
+    place = _parameter_place(build, address, size * len(items))
+    if place is None or build.guard is not None:
+        raise build.unsupported(instruction.opcode)
+    pointer, block, offset = place
     data = build.buffer_wide("data")
     build.declare("kw_parameter_write", "void", "ptr, i32, i32, i32, i32, ptr")
     for index, item in enumerate(items):

@@ -49,7 +49,8 @@ def lower_modules(texts: Sequence[str]) -> LoweredText:
             f'@kw_description = constant [{len(blob) + 1} x i8] c"{_escaped(blob)}\\00"',
             *functions,
             *context.declarations.values(),
-            'attributes #0 = { nounwind "frame-pointer"="none" }',
+            # Frames are as large as the PTX makes them: probes see to it that none steps over a guard page.
+            'attributes #0 = { nounwind "frame-pointer"="none" "probe-stack"="inline-asm" }',
         ]
     )
     return LoweredText(ir, blob)

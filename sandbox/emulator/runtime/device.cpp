@@ -70,7 +70,7 @@ std::string Device::allocate(u64 address, u64 bytes, const std::string& name, bo
     bool opened = open(address, address + bytes) && open(sector_place(LOADED_BASE, address), sector_place(LOADED_BASE, address + bytes) + 1) &&
                   open(sector_place(STORED_BASE, address), sector_place(STORED_BASE, address + bytes) + 1);
     if (!initialised) opened = opened && open(address + SHADOW_OFFSET, address + bytes + SHADOW_OFFSET);
-    if (!opened) return "no memory for " + with_commas(bytes) + " bytes (" + name + ")";
+    if (!opened) throw OutOfMemory("no room here for " + with_commas(bytes) + " bytes (" + name + ")");
     if (!initialised) {
       std::memset(pointer(address), poison, bytes);
       std::memset(shadow(address), 0, bytes);

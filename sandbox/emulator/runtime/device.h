@@ -1,6 +1,7 @@
 // Device memory: one reserved address range, the table of allocations in it, and what is known of every byte.
 #pragma once
 
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,15 @@ struct Allocation {
   bool holds(u64 at, u64 size) const { return at >= address && at - address <= bytes && size <= bytes - (at - address); }
 };
 
+// The emulator's own limits; a device might have had the memory.
+struct OutOfMemory : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 class Device {
  public:
   Device();  // reserves the ranges; throws std::runtime_error
-  // Places memory; `poison` fills it. Returns an error message or "".
+  // Places memory; `poison` fills it. Returns an error message or "". Throws OutOfMemory.
   std::string allocate(u64 address, u64 bytes, const std::string& name, bool initialised, u8 poison);
   std::string release(u64 address);
   void clear();  // forgets everything

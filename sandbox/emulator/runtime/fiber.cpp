@@ -1,6 +1,9 @@
 #include "fiber.h"
 
+#include <signal.h>
 #include <sys/mman.h>
+#include <unistd.h>
+
 
 #include <mutex>
 #include <stdexcept>
@@ -51,7 +54,31 @@ namespace {
 // Stacks are handed on from launch to launch: mapping and faulting them in costs more than a small launch.
 std::mutex pool_mutex;
 std::vector<u8*> pool;
+std::vector<u8*> all;  // grows only between launches, so that a signal handler may read it
+
+void on_fault(int, siginfo_t* info, void*) {
+  auto* at = static_cast<u8*>(info->si_addr);
+  for (u8* stack : all) {
+    if (at < stack || at >= stack + GUARD) continue;
+    const char text[] = "kw-emulate: unsupported: a kernel whose variables need more stack than a warp has here\n";
+    (void)!write(STDERR_FILENO, text, sizeof text - 1);
+    _exit(STACK_EXIT);
+  }
+  signal(SIGSEGV, SIG_DFL);
+}
 }  // namespace
+
+void watch_stacks() {
+  static thread_local char own[1 << 14];
+  stack_t alternative{};
+  alternative.ss_sp = own;
+  alternative.ss_size = sizeof own;
+  sigaltstack(&alternative, nullptr);
+  struct sigaction action {};
+  action.sa_sigaction = on_fault;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigaction(SIGSEGV, &action, nullptr);
+}
 
 u8* make_stack() {
   {
@@ -65,7 +92,9 @@ u8* make_stack() {
   void* memory = mmap(nullptr, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (memory == MAP_FAILED) throw std::runtime_error("no memory for the stacks of warps");
   mprotect(memory, GUARD, PROT_NONE);
-  return static_cast<u8*>(memory);
+  std::lock_guard lock(pool_mutex);
+  all.push_back(static_cast<u8*>(memory));
+  return all.back();
 }
 
 void drop_stack(u8* stack) {

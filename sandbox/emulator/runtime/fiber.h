@@ -13,6 +13,10 @@ u8* make_stack();                              // throws std::runtime_error; a g
 void* start_fiber(u8* stack, void (*function)(void*), void* argument);  // stack pointer to switch to
 void drop_stack(u8* stack);  // kept for the next
 
+// From now on a warp that overflows its stack in this thread ends the process, with STACK_EXIT and a sentence.
+void watch_stacks();
+constexpr int STACK_EXIT = 4;
+
 }  // namespace kw
 
 // Saves the stack pointer of what runs in *save and goes on at `next`.

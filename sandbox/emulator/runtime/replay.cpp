@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <stdexcept>
 #include <thread>
 
@@ -32,7 +33,15 @@ Output Replayer::run() {
     const Plan& plan = request_.plans[index];
     Result result;
     device_.clear();
-    replay(plan, result);
+    try {
+      replay(plan, result);
+    } catch (const OutOfMemory& problem) {
+      result.status = "unsupported";
+      result.message = problem.what();
+    } catch (const std::bad_alloc&) {
+      result.status = "unsupported";
+      result.message = "the plan needs more memory than the emulator has";
+    }
     std::string names;
     for (const Buffer& buffer : plan.buffers) {
       if (!buffer.read_back || result.status != "ok") continue;
@@ -79,7 +88,7 @@ void Replayer::place_variables() {
     at = (at + 255) & ~u64{255};
     variable.address = at;
     std::string problem = device_.allocate(at, variable.bytes, variable.name, true, 0);
-    if (!problem.empty()) throw std::runtime_error("variable " + variable.name + ": " + problem);
+    if (!problem.empty()) throw OutOfMemory("no room here for the variable " + variable.name + ": " + problem);
     if (variable.bytes) std::memset(Device::pointer(at), 0, variable.bytes);
     if (!variable.data.empty()) std::memcpy(Device::pointer(at), variable.data.data(), variable.data.size());
     if (variable.slot >= 0) module_.addresses[variable.slot] = at;

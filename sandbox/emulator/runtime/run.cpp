@@ -33,6 +33,8 @@ void yield_to_scheduler(Warp* warp) { kw_switch_stack(&warp->stack_pointer, warp
 
 namespace {
 
+constexpr u8 UNDEFINED = 0xFF;  // in every byte of a local variable at first: as a float not a number
+
 [[noreturn]] void leave_for_good(Warp* warp) {
   warp->status = Status::finished;
   yield_to_scheduler(warp);
@@ -89,7 +91,7 @@ void Worker::prepare() {
   block_.worker = this;
   block_.shared.prepare(shared_total, kernel.narrow_shared);
   local_stride_ = kernel.local_bytes * LANES;
-  locals_.resize(size_t{local_stride_} * warp_count);
+  locals_.assign(size_t{local_stride_} * warp_count, UNDEFINED);
   for (u32 index = 0; index < warp_count; ++index) {
     auto warp = std::make_unique<Warp>();
     std::memset(static_cast<void*>(warp.get()), 0, sizeof(Warp));
@@ -120,6 +122,7 @@ void Worker::prepare() {
 }
 
 void Worker::run() {
+  watch_stacks();
   while (true) {
     u64 linear = launch.next.fetch_add(1);
     if (linear >= launch.blocks || launch.stopped(linear)) return;

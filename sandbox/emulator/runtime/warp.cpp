@@ -227,7 +227,9 @@ REDUX(xor, b32, u32, 0, sum ^ a)
 
 static BarrierState& arrive(Warp* warp, u32 site, u32 number, u32 threads) {
   warp->counters[size_t{site} * COUNTERS] += 1;
-  if (number > 15) give_up(warp, "a barrier number above 15");
+  if (number > 15)
+    fail(warp, std::countr_zero(warp->live), site_line(warp, site), "barrier",
+         "there are barriers 0 to 15, not " + std::to_string(number));
   BarrierState& barrier = warp->block->barriers[number];
   barrier.arrived += LANES;
   if (threads) barrier.expected = threads;

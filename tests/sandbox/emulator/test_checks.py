@@ -122,6 +122,14 @@ __global__ void local_array(int *y, int at) {
   for (int i = 0; i < 8; i++) values[i] = i * threadIdx.x;
   y[threadIdx.x] = values[at];   // from local memory
 }
+__global__ void unset_local_array(float *y) {
+  volatile float values[8];
+  y[threadIdx.x] = values[threadIdx.x % 8];
+}
+__global__ void barrier_number(int *y, int number) {
+  asm volatile("bar.sync %0;" ::"r"(number));   // which one
+  y[threadIdx.x] = threadIdx.x;
+}
 }
 """
 X = np.arange(100, dtype="f4")
@@ -293,6 +301,17 @@ def test_local_memory_bounds(machine: Machine) -> None:
         "local",
         line_of(SOURCE, "// from local memory"),
     )
+
+
+def test_local_memory_is_not_zero_by_luck(machine: Machine) -> None:
+    assert np.isnan(machine.run("unset_local_array", 3, 32, Out(32)).arrays["a0"]).all()
+
+
+def test_barrier_numbers(machine: Machine) -> None:
+    assert machine.run("barrier_number", 1, 64, Out(64, "int32"), 15).result.status == "ok"
+    fault = machine.run("barrier_number", 1, 64, Out(64, "int32"), 16).fault
+    assert (fault.kind, fault.line) == ("barrier", line_of(SOURCE, "// which one"))
+    assert fault.message == "there are barriers 0 to 15, not 16"
 
 
 def test_the_fault_of_the_lowest_block_is_reported(machine: Machine) -> None:

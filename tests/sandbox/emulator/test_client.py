@@ -13,7 +13,7 @@ from emulated import Machine, Out
 from sandbox.cancellation import Cancellation
 from sandbox.emulator.client import Lowered, Replay, lower, replay
 from sandbox.errors import Cancelled, Judged
-from sandbox.plan import DEVICE_BASE, Launch, LaunchPlan, WriteSymbol
+from sandbox.plan import DEVICE_BASE, SCRATCH_BASE, Allocate, Launch, LaunchPlan, WriteSymbol
 
 HEADER = ".version 9.0\n.target sm_90\n.address_size 64\n"
 COUNT = (
@@ -53,11 +53,16 @@ def test_the_same_text_is_lowered_once() -> None:
         ("mov.u32 %r1, %clusterid.x;", "%clusterid.x"),
         ("ld.global.v4.f64 {%d1, %d1, %d1, %d1}, [%rd1];", "ld.global.v4.f64"),
         ("call.uni vprintf, (%rd1);", "vprintf"),
+        ("ld.param.u32 %r1, [k_param+8];", "bytes 8 to 12 of parameters that have 8 bytes"),
+        ("ld.param.u32 %r1, [k_param+-4];", "bytes -4 to 0 of parameters that have 8 bytes"),
+        ("{ .param .b32 p; st.param.b32 [p+100000], %r1; }", "bytes 100000 to 100004"),
+        ("{ .param .b32 p; st.param.b32 [p+-100000], %r1; }", "bytes -100000 to -99996"),
     ],
 )
 def test_what_is_not_supported_names_the_instruction_and_its_line(statement: str, words: str) -> None:
     text = HEADER + (
-        ".visible .entry k() {\n.reg .b32 %r<3>; .reg .f32 %f<3>; .reg .f64 %d<3>; .reg .b64 %rd<3>;\n"
+        ".visible .entry k(.param .u64 k_param) {\n"
+        ".reg .b32 %r<3>; .reg .f32 %f<3>; .reg .f64 %d<3>; .reg .b64 %rd<3>;\n"
         f".loc 1 42 3\n{statement}\nret;\n}}\n"
         '.file 1 "/scratch/candidate.cu"\n'
     )
@@ -108,6 +113,36 @@ def _plan(kernel: str, parameters: str = "") -> Replay:
         module=0, kernel=kernel, grid=(1, 1, 1), block=(32, 1, 1), shared_bytes=0, parameters=parameters
     )
     return Replay(LaunchPlan(operations=[launch]), [], count=False)
+
+
+def test_a_frame_larger_than_a_warps_stack() -> None:
+    """Not written to whatever lies below the stack."""
+    blocks = "".join(f".param .b8 p{i}[30000]; " for i in range(4))
+    stores = "".join(f"st.param.b32 [p{i}], %r1; st.param.b32 [p{i}+29996], %r1; " for i in range(4))
+    text = f"{HEADER}.visible .entry k() {{ .reg .b32 %r<2>; {blocks}mov.u32 %r1, %tid.x; {stores}ret; }}\n"
+    with pytest.raises(Judged) as caught:
+        replay(lower([text], Cancellation()), [_plan("k")], seconds=5, threads=1, cancel=Cancellation())
+    assert (caught.value.verdict, caught.value.fault) == ("unsupported", "kernelwright")
+    assert "more stack" in caught.value.message
+
+
+def test_memory_that_a_device_might_have_is_our_limit() -> None:
+    allocate = Allocate(address=SCRATCH_BASE + (1 << 16), bytes=50 << 30)
+    [(result, _)] = replay(
+        lower([COUNT], Cancellation()),
+        [Replay(LaunchPlan(operations=[allocate]), [], count=False)],
+        seconds=5,
+        threads=1,
+        cancel=Cancellation(),
+    )
+    assert result.status == "unsupported"
+    assert "53,687,091,200 bytes" in result.message
+    big = HEADER + ".global .align 4 .b8 big[5000000000];\n.visible .entry k() { ret; }\n"
+    [(result, _)] = replay(
+        lower([big], Cancellation()), [_plan("k")], seconds=5, threads=1, cancel=Cancellation()
+    )
+    assert result.status == "unsupported"
+    assert "big" in result.message
 
 
 def test_cancelling_ends_a_replay() -> None:

@@ -328,6 +328,11 @@ form(
     _objects(lambda a, b, c: c - (a < b), "uint32"),
 )
 form(
+    "sub.cc.u32 %x, {a}, {b}; addc.u32 {d}, {c}, 0",  # the flag is set where nothing was borrowed
+    "u32 u32 u32 u32",
+    _objects(lambda a, b, c: c + (a >= b), "uint32"),
+)
+form(
     "mad.lo.cc.u32 %x, {a}, {b}, {c}; madc.hi.u32 {d}, {a}, {b}, 0",
     "u32 u32 u32 u32",
     _objects(lambda a, b, c: a * b + c >> 32, "uint32"),
