@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import reduce
 from typing import Literal
 
 from pycparser import c_ast
@@ -267,15 +268,19 @@ class Evaluator:
                 self.since[name] = len(self.loops)
             return
         place = self._place(target)
-        if isinstance(place, Address) and place.array in self.formals:
-            if value == UNKNOWN and not self.formals[place.array].dtype.startswith("float"):
-                self.analysis.float_to_integer = True
-            self.touch(place, "write", target)
-            if place.offset is not None:
-                used = place.offset.symbols
-                if self.ranges.varies(place.offset) and not any(loop.symbols & used for loop in self.loops):
-                    self.analysis.scattered.add(place.array)
-                self.note_reduction([loop for loop in self.loops if not loop.symbols & used])
+        for one in place.each() if isinstance(place, Address) else ():
+            if one.array in self.formals:
+                self._store_at(one, value, target)
+
+    def _store_at(self, place: Address, value: Value, target: c_ast.Node) -> None:
+        if value == UNKNOWN and not self.formals[place.array].dtype.startswith("float"):
+            self.analysis.float_to_integer = True
+        self.touch(place, "write", target)
+        if place.offset is not None:
+            used = place.offset.symbols
+            if self.ranges.varies(place.offset) and not any(loop.symbols & used for loop in self.loops):
+                self.analysis.scattered.add(place.array)
+            self.note_reduction([loop for loop in self.loops if not loop.symbols & used])
 
     def touch(
         self, place: Address, kind: Literal["read", "write"], node: c_ast.Node, span: Polynomial = ONE
@@ -305,7 +310,12 @@ class Evaluator:
             self.analysis.reductions.append(length)
 
     def _loaded_from(self, place: Value, node: c_ast.Node) -> Value:
-        if not isinstance(place, Address) or place.array == "":
+        if not isinstance(place, Address):
+            return UNKNOWN
+        if place.others:
+            found = [self._loaded_from(one, node) for one in place.each()]
+            return reduce(lambda a, b: join(a, b, self.ranges), found)
+        if place.array == "":
             return UNKNOWN
         if place.array == LOCAL_INTEGERS:
             return Number(self.ranges.fresh("local", NOTHING))

@@ -80,10 +80,12 @@ def probe(
         for (i, name, _), outcome in zip(changed, others, strict=True)
         if i in legal and _differ(base[i], outcome, calls[i].extents, name, inferred)
     }
+    written = {f.name for f in writable if any(_written(calls[i], base[i], f.name) for i in legal)}
     access: dict[str, Access] = {}
     for formal in formals:
         if formal.is_array:
-            access[formal.name] = _access(formal, formal.name in matters, inferred, inputs)
+            writes = inferred.arrays[formal.name].writes or formal.name in written
+            access[formal.name] = _access(formal, formal.name in matters, writes, inputs)
     return Probed([pool[i] for i in legal], access)
 
 
@@ -154,12 +156,18 @@ def _differ(base: Outcome, other: Outcome, extents: Mapping[str, int], name: str
     return any(base.arrays[a].tobytes() != other.arrays[a].tobytes() for a in base.arrays)
 
 
-def _access(formal: Formal, content_matters: bool, inferred: Inferred, inputs: Inputs) -> Access:
+def _written(call: Call, outcome: Outcome, name: str) -> bool:
+    """Whether the array holds something else afterwards: the walk through the source does not see all."""
+    after = outcome.arrays[name]
+    return call.arrays[name].astype(after.dtype, copy=False).tobytes() != after.tobytes()
+
+
+def _access(formal: Formal, content_matters: bool, writes: bool, inputs: Inputs) -> Access:
     given = inputs.arrays.get(formal.name)
     if given is not None and given.access is not None:
         return given.access
     if formal.is_result:
         return "write"
-    if not inferred.arrays[formal.name].writes:
+    if not writes:
         return "read"
     return "read_write" if content_matters else "write"

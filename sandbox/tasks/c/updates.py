@@ -61,6 +61,70 @@ def step(change: c_ast.Node) -> tuple[str, c_ast.Node | int] | None:
     return None
 
 
+@dataclass
+class Handed:
+    """Which variables a loop may give each other's values."""
+
+    sources: dict[str, set[str]] = field(default_factory=dict)
+    moved: set[str] = field(default_factory=set)  # that are also given other places than others hold
+
+    def reach(self, name: str) -> set[str]:
+        """All whose value may end up in `name`, itself included."""
+        seen, waiting = {name}, [name]
+        while waiting:
+            new = self.sources.get(waiting.pop(), set()) - seen
+            seen |= new
+            waiting += new
+        return seen
+
+
+def handed(nodes: Sequence[c_ast.Node | None]) -> Handed:
+    """Variables whose address is taken may be given each other's values."""
+    found = Handed()
+    exposed: set[str] = set()
+    for node in (inner for root in nodes if root is not None for inner in _walk(root)):
+        match node:
+            case (
+                c_ast.Assignment(op="=", lvalue=c_ast.ID(name=name), rvalue=value)
+                | c_ast.Decl(name=str(name), init=c_ast.Node() as value)
+            ):
+                found.sources.setdefault(name, set()).update(_pointers(value))
+                if not isinstance(value, c_ast.ID):
+                    found.moved.add(name)
+            case c_ast.UnaryOp(op="&", expr=c_ast.ID(name=name)):
+                exposed.add(name)
+            case (
+                c_ast.Assignment(lvalue=c_ast.ID(name=name))
+                | c_ast.UnaryOp(op="++" | "--" | "p++" | "p--", expr=c_ast.ID(name=name))
+            ):
+                found.moved.add(name)
+    for name in exposed:
+        found.sources.setdefault(name, set()).update(exposed)
+    return found
+
+
+def _pointers(value: c_ast.Node | None) -> set[str]:
+    """Variables that the value may be, or be at some distance from."""
+    match value:
+        case c_ast.ID(name=name):
+            return {name}
+        case c_ast.BinaryOp(op="+" | "-", left=left, right=right):
+            return _pointers(left) | _pointers(right)
+        case c_ast.TernaryOp(iftrue=left, iffalse=right):
+            return _pointers(left) | _pointers(right)
+        case c_ast.Cast(expr=inner) | c_ast.Assignment(rvalue=inner):
+            return _pointers(inner)
+        case c_ast.UnaryOp(op="&", expr=c_ast.ArrayRef(name=base)):
+            return _pointers(base)
+        case c_ast.UnaryOp(op="++" | "--" | "p++" | "p--", expr=inner):
+            return _pointers(inner)
+        case c_ast.ExprList(exprs=exprs):
+            return _pointers(exprs[-1])
+        case c_ast.FuncCall(args=c_ast.ExprList(exprs=exprs)):
+            return {name for argument in exprs for name in _pointers(argument)}
+    return set()
+
+
 def leaves(body: c_ast.Node, kinds: tuple[type, ...]) -> bool:
     """Whether the body of a loop has such a statement that belongs to this loop."""
     inside = _walk(body, stop=(c_ast.For, c_ast.While, c_ast.DoWhile))

@@ -3,7 +3,7 @@ nothing."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sandbox.tasks.c.polynomial import ONE, ZERO, Polynomial
 from sandbox.tasks.c.ranges import Range, Ranges
@@ -23,14 +23,23 @@ class Address:
     array: str
     offset: Polynomial | None
     dims: tuple[Polynomial | None, ...] = ()  # of one thing it points to, outermost first: () for an element
+    others: frozenset[str] = frozenset()  # arrays that it may be in instead, at the same offset
+
+    @property
+    def arrays(self) -> frozenset[str]:
+        return self.others | {self.array}
 
     def moved(self, by: Polynomial | None) -> Address:
         """Pointer arithmetic: `by` elements of whatever this points to."""
-        return Address(self.array, self._shifted(by), self.dims)
+        return replace(self, offset=self._shifted(by))
 
     def item(self, index: Polynomial | None) -> Address:
         """`a[index]`."""
-        return Address(self.array, self._shifted(index), self.dims[1:])
+        return replace(self, offset=self._shifted(index), dims=self.dims[1:])
+
+    def each(self) -> list[Address]:
+        """One address for each array that it may be in."""
+        return [replace(self, array=array, others=frozenset()) for array in sorted(self.arrays)]
 
     def _shifted(self, by: Polynomial | None) -> Polynomial | None:
         if self.offset is None or by is None:
@@ -79,17 +88,33 @@ def join(first: Value, second: Value, ranges: Ranges) -> Value:
     if first == second:
         return first
     if isinstance(first, Address) and isinstance(second, Address):
-        if first.array == second.array and first.dims == second.dims:
-            return Address(first.array, _joined(first.offset, second.offset, ranges), first.dims)
-        return Address("", None)
+        return _either(first, second, ranges)
     if isinstance(first, Number) and isinstance(second, Number):
         return Number(_joined(first.poly, second.poly, ranges))
     return UNKNOWN
 
 
+def _either(first: Address, second: Address, ranges: Ranges) -> Address:
+    """A pointer that is one or the other. Where it points to own memory says nothing, so what is known of
+    the other side is kept."""
+    arrays = first.arrays | second.arrays
+    array = next((name for name in sorted(arrays) if name.isidentifier()), min(arrays))
+    if not any(name.isidentifier() for name in first.arrays):
+        offset, dims = second.offset, second.dims
+    elif not any(name.isidentifier() for name in second.arrays):
+        offset, dims = first.offset, first.dims
+    elif first.dims == second.dims:
+        offset, dims = _joined(first.offset, second.offset, ranges), first.dims
+    else:
+        offset, dims = None, ()
+    return Address(array, offset, dims, arrays - {array})
+
+
 def _joined(first: Polynomial | None, second: Polynomial | None, ranges: Ranges) -> Polynomial | None:
     if first is None or second is None:
         return None
+    if first == second:
+        return first
     (low1, high1), (low2, high2) = _sides(first, ranges), _sides(second, ranges)
     lows = [low for low in low1 + low2 if _any(ranges, low1, low, 1) and _any(ranges, low2, low, 1)]
     highs = [

@@ -6,7 +6,8 @@ whoever uses the result runs the program against guard pages before believing it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from pycparser import c_ast
@@ -18,7 +19,7 @@ from sandbox.tasks.c.formals import Formal
 from sandbox.tasks.c.parse import Program
 from sandbox.tasks.c.polynomial import ONE, ZERO, Polynomial
 from sandbox.tasks.c.ranges import NOTHING, Range
-from sandbox.tasks.c.updates import Updates, declared, leaves, step, updates
+from sandbox.tasks.c.updates import Updates, declared, handed, leaves, step, updates
 from sandbox.tasks.c.values import UNKNOWN, Address, Number, Value, divide, join, pinned
 from sandbox.tasks.c.widen import MATHS
 
@@ -217,6 +218,7 @@ class Walker(Evaluator):
         """`before` is evaluated before every trip, `after` behind it."""
         entry = dict(self.env)
         changed = updates(body, (before, after))
+        entry = self._pointees(entry, (before, after, body))
         loop = Loop(sequential=sequential or (body is not None and leaves(body, (c_ast.Break, c_ast.Return))))
         self.peek(before)  # values that the condition loads are older than the loop's counter
         counter = self.ranges.fresh("trip", Range((ZERO,)))
@@ -239,6 +241,25 @@ class Walker(Evaluator):
         self.loops.pop()
         self.operations = outer_operations
         self._leave(entry, steps, counter, changed, early=loop.sequential)
+
+    def _pointees(self, entry: dict[str, Value], nodes: Sequence[c_ast.Node | None]) -> dict[str, Value]:
+        """The same variables, where pointers that the loop may hand to each other point to any of what each
+        other points to at its start."""
+        passed = handed(nodes)
+        starts: dict[str, Value] = {}
+        for name in passed.sources:
+            sources = passed.reach(name)
+            value = entry.get(name)
+            if not isinstance(value, Address):
+                continue
+            for source in sorted(sources):
+                other = entry.get(source)
+                value = join(value, other, self.ranges) if isinstance(other, Address) else value
+            if isinstance(value, Address) and sources & passed.moved:
+                value = replace(value, offset=None)
+            starts[name] = value
+        self.env.update(starts)
+        return {**entry, **starts}
 
     def _enter(
         self, changed: Mapping[str, Updates], entry: Mapping[str, Value], counter: Polynomial, loop: Loop
@@ -297,7 +318,7 @@ class Walker(Evaluator):
 
     def _anything(self, name: str, start: Value) -> Value:
         if isinstance(start, Address):
-            return Address(start.array, None, start.dims)
+            return start if start.others else replace(start, offset=None)
         return Number(self.ranges.fresh(name, NOTHING)) if start.poly is not None else UNKNOWN
 
     def _trips(
@@ -431,8 +452,15 @@ class Walker(Evaluator):
     def _block_access(
         self, place: Value, kind: Literal["read", "write"], size: Value, node: c_ast.Node
     ) -> None:
-        if not isinstance(place, Address) or place.array not in self.formals:
+        if not isinstance(place, Address):
             return
+        for one in place.each():
+            if one.array in self.formals:
+                self._block_access_at(one, kind, size, node)
+
+    def _block_access_at(
+        self, place: Address, kind: Literal["read", "write"], size: Value, node: c_ast.Node
+    ) -> None:
         width = _ITEM_BYTES[self.formals[place.array].dtype]
         count: Polynomial | None = None
         if isinstance(size, Number) and size.poly is not None:

@@ -314,3 +314,108 @@ def test_draws_hang_on_the_seed_and_cover_the_ground() -> None:
     assert len({tuple(d.sizes.values()) for d in draws}) >= 5
     assert any(0 in d.sizes.values() for d in draws)
     assert len(task.expected(draws, Cancellation())) == len(draws) >= 5
+
+
+SWEEP = """for (int i = 1; i < n - 1; i++) to[i] = (from[i - 1] + from[i] + from[i + 1]) * 0.3f;"""
+SWAPPED = [
+    pytest.param(
+        """
+        void f(int n, int steps, float *a, float *b) {
+            float *from = a, *to = b;
+            for (int s = 0; s < steps; s++) { SWEEP float *t = from; from = to; to = t; }
+        }
+        """,
+        {"a": "read_write", "b": "read_write"},
+        id="swapped in a loop",
+    ),
+    pytest.param(
+        """
+        void f(int n, int steps, float *a, float *b) {
+            float *from = a, *to = b, *t;
+            while (steps-- > 0) { SWEEP t = to; to = from; from = t; }
+        }
+        """,
+        {"a": "read_write", "b": "read_write"},
+        id="swapped in a while loop, the other way round",
+    ),
+    pytest.param(
+        """
+        #include <stdlib.h>
+        #include <string.h>
+        void f(int n, int steps, float *a) {
+            float *own = (float *)malloc(n * sizeof(float)), *from = a, *to = own;
+            memcpy(own, a, n * sizeof(float));
+            for (int s = 0; s < 2 * steps; s++) { SWEEP float *t = from; from = to; to = t; }
+            free(own);
+        }
+        """,
+        {"a": "read_write"},
+        id="swapped with the function's own memory",
+    ),
+    pytest.param(
+        """
+        static void swap(float **p, float **q) { float *t = *p; *p = *q; *q = t; }
+        void f(int n, int steps, float *a, float *b) {
+            float *from = a, *to = b;
+            for (int s = 0; s < steps; s++) { SWEEP swap(&from, &to); }
+        }
+        """,
+        {"a": "read_write", "b": "read_write"},
+        id="swapped by a helper",
+    ),
+    pytest.param(
+        """
+        void f(int n, int steps, float *a, float *b, float *c) {
+            float *from = a, *to = b, *next = c;
+            for (int s = 0; s < steps; s++) { SWEEP float *t = from; from = to; to = next; next = t; }
+        }
+        """,
+        {"a": "read_write", "b": "read_write", "c": "read_write"},
+        id="three in a ring",
+    ),
+    pytest.param(
+        """
+        void f(int n, int steps, float *a, float *b) {
+            for (int s = 0; s < steps; s++) {
+                float *from = s % 2 ? b : a, *to = s % 2 ? a : b;
+                SWEEP
+            }
+        }
+        """,
+        {"a": "read_write", "b": "read_write"},
+        id="chosen by the parity",
+    ),
+    pytest.param(
+        """
+        void f(int n, int flip, const float *x, float *a, float *b) {
+            float *to;
+            if (flip > 2) to = a; else to = b;
+            for (int i = 0; i < n; i++) to[i] = x[i];
+        }
+        """,
+        {"x": "read", "a": "read_write", "b": "read_write"},
+        id="chosen by a branch",
+    ),
+    pytest.param(
+        """
+        struct pair { float *from, *to; };
+        void f(int n, const float *x, float *y) {
+            struct pair p;
+            p.to = y;
+            for (int i = 0; i < n; i++) p.to[i] = 2 * x[i];
+        }
+        """,
+        {"x": "read", "y": "write"},
+        id="in a struct, seen only by running",
+    ),
+]
+
+
+@pytest.mark.parametrize(("source", "access"), SWAPPED)
+def test_pointers_that_change_hands(source: str, access: dict[str, str]) -> None:
+    inputs = Inputs(arrays={"y": ArrayInput(extent="n")}) if "struct" in source else None
+    task = load(source.replace("SWEEP", SWEEP), inputs=inputs)
+    arrays = [p for p in task.spec.parameters if p.kind == "array"]
+    assert {p.name: p.access for p in arrays} == access
+    assert {p.extent for p in arrays} == {"n"}
+    assert task.spec.sizes["n"] >= 1000
