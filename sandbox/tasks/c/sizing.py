@@ -3,11 +3,14 @@
 The budget suits an emulator: at most `MOST_ELEMENTS` in all arrays together and `MOST_OPERATIONS` scalar
 operations, both taken from the inferred extents and trip counts. Within it, sizes are as large as can be,
 multiples of 32, and different from each other, so that rows and columns cannot be confused unnoticed.
+
+The representative size is no secret, the others are: most are drawn afresh for every task that is loaded, and
+some lie a little beyond it, so that neither a list of sizes nor the largest one shown can be relied on.
 """
 
 from __future__ import annotations
 
-import random
+import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -18,40 +21,16 @@ from sandbox.tasks.c.polynomial import Polynomial
 
 MOST_ELEMENTS = 1 << 16
 MOST_OPERATIONS = 16_000_000  # index arithmetic included
+BEYOND = 1.15  # the largest size is at most so many times the representative one
 LARGEST_GIVEN_ELEMENTS = 1 << 24  # with sizes from the inputs block
 
 Role = Literal["extent", "window", "repeat", "bins", "pitch", "step"]
-Kind = Literal["representative", "odd", "tile", "thin", "one", "empty"]
+Kind = Literal["representative", "beyond", "odd", "tile", "thin", "one", "empty"]
 
 _SHAPES = (1.0, 2.0, 1.5, 0.5, 1.25)  # of several extents, relative to the first, in this order
 _SCALES = (65536, 49152, 32768, 24576, 16384, 8192, 4096, 2048, 1024, 768, 512, 448, 384, 320, 256)
 _SMALL_SCALES = (192, 160, 128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1)
 _TILES = (31, 33, 63, 65, 127, 129, 255, 257, 17, 15)
-_PRIMES = (
-    3,
-    5,
-    7,
-    11,
-    13,
-    19,
-    29,
-    37,
-    43,
-    53,
-    71,
-    83,
-    101,
-    149,
-    199,
-    293,
-    401,
-    601,
-    997,
-    1999,
-    4001,
-    7993,
-    16001,
-)
 _SMALL = {"window": 5, "repeat": 6, "bins": 256, "step": 2}
 
 
@@ -87,14 +66,14 @@ class Sizing:
     def pool(self, representative: Mapping[str, int]) -> list[Sized]:
         """Candidates for the other draws, several of each kind; the same for every seed, used by
         secret choice."""
-        dice = random.Random(20260101)
+        dice = secrets.SystemRandom()
         found = [Sized("representative", dict(representative))]
         if not self._inferred.sizes:
             return found
         for kind, sizes in self._variants(representative, dice):
             whole = {**sizes, **{n: sizes.get(n, v) for n, v in self._others(sizes, kind, dice).items()}}
             ordered = {name: whole[name] for name in self._inferred.sizes}
-            if all(ordered != other.sizes for other in found) and self._fits(ordered):
+            if all(ordered != other.sizes for other in found) and self._fits(ordered, BEYOND**2):
                 found.append(Sized(kind, ordered))
         return found
 
@@ -150,11 +129,11 @@ class Sizing:
 
     # ---- values
 
-    def _fits(self, sizes: Mapping[str, int]) -> bool:
+    def _fits(self, sizes: Mapping[str, int], room: float = 1.0) -> bool:
         values = {**self._fixed, **sizes}
-        if self._inferred.operations(values) > MOST_OPERATIONS:
+        if self._inferred.operations(values) > room * MOST_OPERATIONS:
             return False
-        return self.elements(sizes) <= MOST_ELEMENTS
+        return self.elements(sizes) <= room * MOST_ELEMENTS
 
     def _filled(self, scale: int, given: Mapping[str, int]) -> dict[str, int]:
         """All sizes: extents in proportion to `scale`, the others at their usual small values."""
@@ -172,22 +151,24 @@ class Sizing:
         return {name: sizes[name] for name in self._inferred.sizes}
 
     def _variants(
-        self, representative: Mapping[str, int], dice: random.Random
+        self, representative: Mapping[str, int], dice: secrets.SystemRandom
     ) -> Iterator[tuple[Kind, dict[str, int]]]:
         largest = {name: max(representative[name], 1) for name in self._extents}
-        for share in (0.8, 0.55, 0.7):
-            yield "odd", {n: _prime(largest[n] * share, dice) for n in self._extents}
+        for share in (BEYOND, 1.1) if not self._given else ():
+            yield "beyond", {n: largest[n] + _odd(largest[n] * (share - 1), dice) for n in self._extents}
+        for share in (0.97, 0.8, 0.6):
+            yield "odd", {n: _odd(largest[n] * share, dice) for n in self._extents}
         for _ in range(6):
             yield "tile", {n: _pick(_TILES, largest[n] * 1.1, dice) for n in self._extents}
         for name in self._extents if len(self._extents) > 1 else ():
-            yield "thin", {n: 1 if n == name else _prime(largest[n] * 0.6, dice) for n in self._extents}
+            yield "thin", {n: 1 if n == name else _odd(largest[n] * 0.6, dice) for n in self._extents}
         for value in (1, 2, 3):
             yield "one", dict.fromkeys(self._extents, value)
         yield "empty", dict.fromkeys(self._extents, 0)
         for name in self._extents if len(self._extents) > 1 else ():
             yield "empty", {n: 0 if n == name else _pick(_TILES, largest[n], dice) for n in self._extents}
 
-    def _others(self, sizes: Mapping[str, int], kind: Kind, dice: random.Random) -> dict[str, int]:
+    def _others(self, sizes: Mapping[str, int], kind: Kind, dice: secrets.SystemRandom) -> dict[str, int]:
         """Values for the sizes that are no extents, to go with `sizes`."""
         least = min(sizes.values(), default=1)
         widest = max([1, *sizes.values()])
@@ -226,11 +207,12 @@ def _maximal(extent: Polynomial) -> list[tuple[tuple[tuple[str, int], ...], int]
     return [t for t in extent.terms if not any(t is not o and divides(t[0], o[0]) for o in extent.terms)]
 
 
-def _prime(near: float, dice: random.Random) -> int:
-    below = [prime for prime in _PRIMES if prime <= near]
-    return dice.choice(below[-2:]) if below else 1
+def _odd(most: float, dice: secrets.SystemRandom) -> int:
+    """An odd number somewhat below `most`."""
+    top = max(1, int(most))
+    return dice.randint(max(1, int(0.8 * top)), top) - 1 | 1
 
 
-def _pick(values: tuple[int, ...], most: float, dice: random.Random) -> int:
+def _pick(values: tuple[int, ...], most: float, dice: secrets.SystemRandom) -> int:
     fitting = [value for value in values if value <= most]
     return dice.choice(fitting) if fitting else max(1, int(most))

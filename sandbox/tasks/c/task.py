@@ -37,9 +37,9 @@ TOLERANCE_RULE = (
 #: The draws of one judgement: at which kind of size, with which distribution.
 _PLAN: tuple[tuple[Kind, Distribution], ...] = (
     ("representative", "normal"),
-    ("odd", "uniform"),
+    ("beyond", "uniform"),
     ("tile", "heavy_tail"),
-    ("tile", "cancellation"),
+    ("odd", "cancellation"),
     ("thin", "large_offset"),
     ("one", "uniform"),
     ("empty", "normal"),
@@ -47,6 +47,7 @@ _PLAN: tuple[tuple[Kind, Distribution], ...] = (
 _SPECIAL: tuple[Kind, Distribution] = ("tile", "special")
 #: Where no size of a kind is legal: which to take instead; a kind that has no other is left out.
 _INSTEAD: dict[Kind, tuple[Kind, ...]] = {
+    "beyond": ("odd", "tile", "one", "representative"),
     "odd": ("tile", "one", "representative"),
     "tile": ("odd", "one", "representative"),
     "thin": ("odd", "tile", "one", "representative"),
