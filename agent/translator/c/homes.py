@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from agent.translator.c.analysis import LoopAnalyser
 from agent.translator.c.dataflow import (
     addresses,
     flow,
 )
 from agent.translator.c.frontend import Function
 from agent.translator.c.library import CLASSIFIERS, FUNCTIONS
-from agent.translator.c.loops import (
-    Judge,
-)
 from agent.translator.c.stage_code import own_names, whole_body
 from agent.translator.c.stages import (
     Stage,
@@ -58,7 +56,7 @@ class Homes:
                 self.types.setdefault(stmt.var.name, stmt.var)
             elif isinstance(stmt, ArrayDecl):
                 dims[stmt.name] = stmt.dims
-        self.judge = Judge(dims, {n: v.type for n, v in self.types.items()}, self._aliases())
+        self.loops = LoopAnalyser(dims, {n: v.type for n, v in self.types.items()}, self._aliases())
         self.device_names = self._device(forced)
 
     def _aliases(self) -> dict[str, frozenset[str]]:

@@ -128,15 +128,15 @@ def _conjuncts(test: Expr) -> list[Expr]:
 
 def ends_early(loop: For) -> bool:
     """Whether something other than its count ends the loop."""
-    return loop.extra is not None or _breaks(loop.body)
+    return loop.extra is not None or has_break(loop.body)
 
 
-def _breaks(body: Body) -> bool:
+def has_break(body: Body) -> bool:
     """Whether a break leaves the loop around this body."""
     for stmt in body:
         if isinstance(stmt, Break):
             return True
-        if isinstance(stmt, If) and (_breaks(stmt.then) or _breaks(stmt.other)):
+        if isinstance(stmt, If) and (has_break(stmt.then) or has_break(stmt.other)):
             return True
     return False
 
@@ -342,7 +342,7 @@ def last_value(loop: For) -> Expr:
 
 # Dead code
 def _without_dead(body: Body, after: frozenset[str], kept_arrays: frozenset[str]) -> Body:
-    kept = _sweep(body, after)
+    kept = sweep(body, after)
     used = _free_names(kept)
     arrays = arrays_used(kept) | kept_arrays
 
@@ -374,7 +374,7 @@ def _free_names(body: Body) -> set[str]:
     return used
 
 
-def _sweep(body: Body, after: frozenset[str], leaving: frozenset[str] = frozenset()) -> Body:
+def sweep(body: Body, after: frozenset[str], leaving: frozenset[str] = frozenset()) -> Body:
     """Assignments to scalars that nobody reads, and what becomes empty by that.
 
     `leaving`: scalars that matter where a break or continue goes.
@@ -389,17 +389,15 @@ def _sweep(body: Body, after: frozenset[str], leaving: frozenset[str] = frozense
         before = live_before((stmt,), live)
         if isinstance(stmt, For):
             around = live | flow(stmt.body).exposed | {stmt.var.name} | names_read(expressions(stmt))
-            stmt = replace(stmt, body=_sweep(stmt.body, around, around))
+            stmt = replace(stmt, body=sweep(stmt.body, around, around))
             if not stmt.body and (stmt.own or stmt.var.name not in live):
                 continue
         elif isinstance(stmt, While):
             around = live | flow(stmt.body).exposed | names_read((stmt.test,))
-            stmt = replace(stmt, body=_sweep(stmt.body, around, around))
+            stmt = replace(stmt, body=sweep(stmt.body, around, around))
         elif isinstance(stmt, If):
             before |= leaving if flow((stmt,)).leaves else frozenset()
-            stmt = replace(
-                stmt, then=_sweep(stmt.then, live, leaving), other=_sweep(stmt.other, live, leaving)
-            )
+            stmt = replace(stmt, then=sweep(stmt.then, live, leaving), other=sweep(stmt.other, live, leaving))
             if not stmt.then and not stmt.other:
                 continue
         live = before

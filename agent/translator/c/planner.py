@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from agent.translator.c.analysis import LoopAnalysis
 from agent.translator.c.dataflow import (
     arrays_used,
     arrays_written,
@@ -11,24 +12,21 @@ from agent.translator.c.dataflow import (
     live_before,
     names_read,
 )
+from agent.translator.c.elements import promote_elements, sink_arrays
 from agent.translator.c.exits import without_breaks
 from agent.translator.c.frontend import Function
-from agent.translator.c.homes import Homes
-from agent.translator.c.loops import (
-    Nest,
-    Verdict,
-    _rest,
-    _tiny,
-    descend,
-    distribute,
-    parallel_nest,
-    promote_elements,
-    rounding_matters,
-    sink_arrays,
+from agent.translator.c.loops import Nest, distribute, parallel_nest
+from agent.translator.c.making import Demote, KernelMaker
+from agent.translator.c.normalise import (
+    ends_early,
+    fresh,
+    has_break,
+    last_value,
+    normalise,
+    trip_count,
 )
-from agent.translator.c.normalise import _breaks, _sweep, ends_early, fresh, last_value, normalise, trip_count
 from agent.translator.c.rewrites import first_match, joined_serials, plain_scalar, reading
-from agent.translator.c.stage_code import declared_names, guarded, own_names, whole_body
+from agent.translator.c.stage_code import declared_names, guarded
 from agent.translator.c.stages import (
     Guard,
     HostAssign,
@@ -52,7 +50,6 @@ from agent.translator.c.syntax import (
     Break,
     Cond,
     Decl,
-    Expr,
     For,
     If,
     SameArray,
@@ -73,16 +70,7 @@ from agent.translator.c.syntax import (
 )
 from agent.translator.c.types import INT
 from sandbox.errors import TaskProblem
-from sandbox.tasks.c.polynomial import Polynomial
 from sandbox.types import Problem
-
-
-class _Demote(Exception):
-    """A scalar thought to live on the host is written by a kernel: plan again with it on the device."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
 
 
 def plan(function: Function) -> Plan:
@@ -93,7 +81,7 @@ def plan(function: Function) -> Plan:
     while True:
         try:
             return _Planner(function, body, forced, set(function.taken)).run(live)
-        except _Demote as demote:
+        except Demote as demote:
             if demote.name in forced:
                 raise AssertionError(f"{demote.name} was demoted twice") from demote
             parameter = next((v for v in function.scalars if v.name == demote.name), None)
@@ -116,7 +104,7 @@ def _renamed(body: Body, parameter: Var, copy: Var) -> Body:
     return (Decl(copy.name, copy.type), Assign(copy, parameter), *changed)
 
 
-class _Planner(Homes):
+class _Planner(KernelMaker):
     def run(self, live: frozenset[str]) -> Plan:
         stages = joined_serials(self.stages(self.body, live, in_loop=False))
         crossing = self._crossing(stages)
@@ -168,7 +156,7 @@ class _Planner(Homes):
             case For():
                 self._loop(stmt, live, out, pending)
             case While():
-                self._while(stmt, live, out, pending)
+                self._otherwise(stmt, live, out, pending)
             case Swap():
                 self._flush(out, pending, live)
                 out.append(HostSwap(stmt))
@@ -177,54 +165,6 @@ class _Planner(Homes):
                 out.append(HostBreak())
             case _:
                 pending.append(stmt)
-
-    def _flush(
-        self, out: list[Stage], pending: list[Stmt], live: frozenset[str], why: tuple[str, ...] = ()
-    ) -> None:
-        body = _sweep(tuple(pending), live)
-        pending.clear()
-        if not any(not isinstance(s, Decl) for s in body):
-            return
-        last = out[-1] if out else None
-        if isinstance(last, ReduceStage) and not last.guards and not contains_loop(body):
-            joined = replace(last, after=(*last.after, *body), live=live)
-            out[-1] = joined
-            self._check_home(joined)
-            return
-        if isinstance(last, SerialStage) and not last.guards:
-            longer = replace(last, body=(*last.body, *body), live=live, why=(*last.why, *why))
-            out[-1] = longer
-            self._check_home(longer)
-            return
-        stage = SerialStage(self._kernel_name("scalar", body), body, why, live, line=_line(body))
-        out.append(stage)
-        self._check_home(stage)
-
-    def _flush_readers(self, name: str, out: list[Stage], pending: list[Stmt], live: frozenset[str]) -> None:
-        """Kernels read host scalars when they are launched: those that need the old value go first."""
-        if name in flow(tuple(pending)).exposed:
-            self._flush(out, pending, live)
-
-    def _check_home(self, stage: MapStage | ReduceStage | SerialStage) -> None:
-        """Raises _Demote where a kernel computes a scalar that later host code would want."""
-        body = whole_body(stage)
-        own = own_names(stage)
-        for name in sorted(flow(body).written - own):
-            if name in stage.live and name not in self.device_names:
-                raise _Demote(name)
-
-    def _kernel_name(self, role: str, body: Body) -> str:
-        arrays = sorted(arrays_written(body))
-        if role == "map":
-            wanted = (
-                f"{self.function.name}_{'_'.join(arrays[:2])}" if arrays else f"{self.function.name}_kernel"
-            )
-        else:
-            wanted = f"{self.function.name}_{role}"
-        if wanted in self.function.taken:
-            wanted += "_kernel"
-        name = fresh(self.kernel_names, wanted)
-        return name
 
     # Conditions
     def _if(
@@ -235,7 +175,7 @@ class _Planner(Homes):
             for s in walk_statements((stmt,))
             if isinstance(s, Assign) and isinstance(s.target, Var) and s.target.name not in self.device_names
         ]
-        breaks = _breaks((*stmt.then, *stmt.other)) and in_loop
+        breaks = has_break((*stmt.then, *stmt.other)) and in_loop
         breaks = breaks or any(isinstance(n, SameArray) for n in walk(stmt.test))  # a question for the host
         has_swap = any(isinstance(s, Swap) for s in walk_statements((stmt,)))
         if not contains_loop((stmt,)) and not host_writes and not breaks and not has_swap:
@@ -272,14 +212,14 @@ class _Planner(Homes):
             final = last_value(loop) if known != 0 else loop.lo
             after.append(Assign(loop.var, Cond(ran, final, loop.lo, loop.var.type), line=loop.line))
             live -= {loop.var.name}
-        searched = first_match(loop, self.taken) if _breaks(loop.body) else None
+        searched = first_match(loop, self.taken) if has_break(loop.body) else None
         if searched is not None and self._launchable(loop):
             for stmt in walk_statements(searched):
                 if isinstance(stmt, Decl):
                     self.types[stmt.name] = Var(stmt.name, stmt.type)
                     self.device_names |= {stmt.name}
             if not loop.own and loop.var.name in live and loop.var.name not in self.device_names:
-                raise _Demote(loop.var.name)
+                raise Demote(loop.var.name)
             for position, stmt in enumerate(searched):
                 rest = searched[position + 1 :]
                 self._statement(stmt, rest, live_before(rest, live), False, out, pending)
@@ -294,53 +234,54 @@ class _Planner(Homes):
 
     def _parallel(self, loop: For, live: frozenset[str], out: list[Stage], pending: list[Stmt]) -> bool:
         """Appends kernels for the loop where it can run in parallel."""
-        verdict = self.judge.verdict(loop, live)
-        if self._launchable(loop) and verdict.parallel and not verdict.reductions and not verdict.atomics:
+        analysis = self.loops.analyse(loop, live)
+        if self._launchable(loop) and analysis.parallel and not analysis.reductions and not analysis.atomics:
             pieces = distribute(loop)
-            nests = [parallel_nest(self.judge, p, live) for p in pieces]
+            nests = [parallel_nest(self.loops, p, live) for p in pieces]
             deep = [n is not None and len(n.dims) > 1 for n in nests]
             flat = [n is not None and not contains_loop(p.body) for n, p in zip(nests, pieces, strict=True)]
             if len(pieces) > 1 and any(deep) and all(d or f for d, f in zip(deep, flat, strict=True)):
                 for nest in nests:
                     assert nest is not None
-                    self._map(nest, verdict, loop, live, out, pending)
+                    self._map(nest, analysis, loop, live, out, pending)
                 return True
-            nest = parallel_nest(self.judge, loop, live)
+            nest = parallel_nest(self.loops, loop, live)
             if nest is None:
                 nest = Nest((loop,), loop.body)
-            self._map(nest, verdict, loop, live, out, pending)
+            self._map(nest, analysis, loop, live, out, pending)
             return True
-        if self._launchable(loop) and verdict.parallel and verdict.reductions:
-            self._reduce(loop, verdict, live, out, pending)
+        if self._launchable(loop) and analysis.parallel and analysis.reductions:
+            self._reduce(loop, analysis, live, out, pending)
             return True
-        nest = parallel_nest(self.judge, loop, live) if not verdict.carried else None
+        nest = parallel_nest(self.loops, loop, live) if not analysis.carried else None
         launchable = nest is not None and all(self._launchable(d) for d in nest.dims)
-        if nest is not None and launchable and not (verdict.atomics and _data_dependent(verdict)):
-            self._map(nest, replace(verdict, atomics=frozenset()), loop, live, out, pending)
+        if nest is not None and launchable and not (analysis.atomics and _data_dependent(analysis)):
+            self._map(nest, replace(analysis, atomics=frozenset()), loop, live, out, pending)
             return True
-        if verdict.parallel and verdict.atomics and self._launchable(loop):
-            promoted = promote_elements(loop, verdict.atomics, set(self.taken), self.judge.dims)
+        if analysis.parallel and analysis.atomics and self._launchable(loop):
+            promoted = promote_elements(loop, analysis.atomics, set(self.taken))
             if promoted is not None and self._promoted(promoted, live, out, pending):
                 return True
-            if not _data_dependent(verdict) and self._distributed(loop, verdict, live, out, pending):
+            if not _data_dependent(analysis) and self._distributed(loop, analysis, live, out, pending):
                 return True
-            self._map(self._atomic_nest(loop, live), verdict, loop, live, out, pending)
+            self._map(self._atomic_nest(loop, live), analysis, loop, live, out, pending)
             return True
-        if not verdict.carried and verdict.conflicts and self._launchable(loop):
-            arrays = frozenset(c.first.array for c in verdict.conflicts)
-            promoted = promote_elements(loop, arrays, set(self.taken), self.judge.dims)
+        if not analysis.carried and analysis.conflicts and self._launchable(loop):
+            arrays = frozenset(c.first.array for c in analysis.conflicts)
+            promoted = promote_elements(loop, arrays, set(self.taken))
             if promoted is not None and self._promoted(promoted, live, out, pending):
                 return True
-        return self._distributed(loop, verdict, live, out, pending)
+        return self._distributed(loop, analysis, live, out, pending)
 
     def _distributed(
-        self, loop: For, verdict: Verdict, live: frozenset[str], out: list[Stage], pending: list[Stmt]
+        self, loop: For, analysis: LoopAnalysis, live: frozenset[str], out: list[Stage], pending: list[Stmt]
     ) -> bool:
         """A loop that is not parallel, in pieces that may be: nothing passes back from a later piece."""
-        if verdict.carried or ends_early(loop) or not self._launchable(loop):
+        if analysis.carried or ends_early(loop) or not self._launchable(loop):
             return False
         pieces = distribute(loop)
-        for array in {c.first.array for c in verdict.conflicts} | {c.second.array for c in verdict.conflicts}:
+        arrays = {a.array for c in analysis.conflicts for a in (c.first, c.second)}
+        for array in arrays:
             if sum(array in arrays_used(p.body) for p in pieces) != 1:
                 return False
         pieces = self._joined(pieces, live)
@@ -354,14 +295,14 @@ class _Planner(Homes):
         """Neighbouring pieces that run in parallel together, and would not run in more dimensions apart."""
         out: list[For] = []
         for piece in pieces:
-            nest = parallel_nest(self.judge, piece, live)
+            nest = parallel_nest(self.loops, piece, live)
             flat = nest is not None and len(nest.dims) == 1
             if out and flat:
                 known = {s for s in out[-1].body if isinstance(s, Decl) or plain_scalar(s)}
                 both = replace(out[-1], body=(*out[-1].body, *(s for s in piece.body if s not in known)))
-                last = parallel_nest(self.judge, out[-1], live)
-                verdict = self.judge.verdict(both, live)
-                plain = verdict.parallel and not verdict.reductions and not verdict.atomics
+                last = parallel_nest(self.loops, out[-1], live)
+                analysis = self.loops.analyse(both, live)
+                plain = analysis.parallel and not analysis.reductions and not analysis.atomics
                 if plain and last is not None and len(last.dims) == 1:
                     out[-1] = both
                     continue
@@ -377,118 +318,14 @@ class _Planner(Homes):
             if isinstance(stmt, Decl):
                 self.types[stmt.name] = Var(stmt.name, stmt.type)
                 self.device_names |= {stmt.name}
-        verdict = self.judge.verdict(loop, inner_live)
-        if not verdict.parallel or not verdict.reductions:
+        analysis = self.loops.analyse(loop, inner_live)
+        if not analysis.parallel or not analysis.reductions:
             return False
         self.taken |= {s.name for s in body if isinstance(s, Decl)}
         pending += [s for s in body[: body.index(loop)] if not isinstance(s, Decl)]
-        self._reduce(loop, verdict, inner_live, out, pending)
+        self._reduce(loop, analysis, inner_live, out, pending)
         pending += after
         return True
-
-    def _launchable(self, loop: For) -> bool:
-        """Whether the host knows how many iterations there are."""
-        return all(self.on_host(e) for e in (loop.lo, loop.bound, loop.step))
-
-    def _map(
-        self,
-        nest: Nest,
-        verdict: Verdict,
-        loop: For,
-        live: frozenset[str],
-        out: list[Stage],
-        pending: list[Stmt],
-    ) -> None:
-        self._flush(out, pending, live_before((loop,), live))
-        stage = MapStage(
-            self._kernel_name("map", nest.body),
-            nest.dims,
-            nest.body,
-            verdict.atomics,
-            live,
-            line=loop.line,
-            exact=rounding_matters(self.judge, nest.body),
-        )
-        self._check_home(stage)
-        conditions = sorted(nest.assumed | verdict.assumed, key=str)
-        out.append(self._checked(stage, conditions, loop, live) if conditions else stage)
-
-    def _checked(
-        self, stage: MapStage, conditions: list[Polynomial], loop: For, live: frozenset[str]
-    ) -> Stage:
-        """The kernel where rows do not overlap, one thread where they do."""
-        test: Expr | None = None
-        for condition in conditions:
-            value = _as_expression(condition, self.types)
-            if constant(value) is None:
-                part = Binary(">", value, number(0), INT)
-                test = part if test is None else Binary("&&", test, part, INT)
-        if test is None:
-            return stage
-        serial = SerialStage(
-            self._kernel_name("overlapping", (loop,)), (loop,), ("rows overlap",), live, line=loop.line
-        )
-        return HostIf(test, (stage,), (serial,), "Rows that overlap are written in C's order, by one thread.")
-
-    def _atomic_nest(self, loop: For, live: frozenset[str]) -> Nest:
-        """Inner loops of the band that may run in parallel as well, updates being atomic."""
-        band, _, _ = descend(loop)
-        dims = [loop]
-        for inner in band[1:]:
-            verdict = self.judge.verdict(inner, live)
-            names = names_read((inner.lo, inner.bound, inner.step))
-            if not verdict.parallel or verdict.reductions or not self._launchable(inner):
-                break
-            if not names.isdisjoint({d.var.name for d in dims}):
-                break
-            dims.append(inner)
-        while len(dims) > 1 and _tiny(dims[-1]):
-            dims.pop()
-        return Nest(tuple(dims), _rest(loop, dims))
-
-    def _reduce(
-        self, loop: For, verdict: Verdict, live: frozenset[str], out: list[Stage], pending: list[Stmt]
-    ) -> None:
-        names = {r.var.name for r in verdict.reductions} | {
-            r.companion.name for r in verdict.reductions if r.companion
-        }
-        for name in sorted(names):
-            if name not in self.device_names:
-                raise _Demote(name)
-        band, _, _ = descend(loop)
-        dims = [loop]
-        for inner in band[1:] if not any(r.companion for r in verdict.reductions) else []:
-            judged = self.judge.verdict(inner, live | names)
-            same = {r.var.name for r in judged.reductions} == names and not judged.blockers
-            header = names_read((inner.lo, inner.bound, inner.step))
-            if not same or not self._launchable(inner) or not header.isdisjoint({d.var.name for d in dims}):
-                break
-            dims.append(inner)
-        body = _rest(loop, dims)
-        total = flow(tuple(pending))
-        main_reads = flow(body).exposed - names
-        if not main_reads.isdisjoint(total.written) or not arrays_used(body).isdisjoint(
-            arrays_written(tuple(pending))
-        ):
-            self._flush(out, pending, live_before((loop,), live))
-        if contains_loop(tuple(pending)) or not arrays_written(body).isdisjoint(arrays_used(tuple(pending))):
-            self._flush(out, pending, live_before((loop,), live))
-        before = tuple(pending)
-        pending.clear()
-        stage = ReduceStage(
-            self._kernel_name("_".join(sorted(r.var.name for r in verdict.reductions)), body),
-            tuple(dims),
-            body,
-            verdict.reductions,
-            verdict.atomics,
-            before,
-            (),
-            live,
-            line=loop.line,
-            exact=rounding_matters(self.judge, body),
-        )
-        self._check_home(stage)
-        out.append(stage)
 
     def _otherwise(
         self, loop: For | While, live: frozenset[str], out: list[Stage], pending: list[Stmt]
@@ -518,7 +355,7 @@ class _Planner(Homes):
             raise _unsupported(message, swap.line)
         why: tuple[str, ...] = ()
         if isinstance(loop, For):
-            why = self.judge.verdict(loop, live).blockers
+            why = self.loops.analyse(loop, live).blockers
             if not why and not self._launchable(loop):
                 why = (f"line {loop.line}: how often the loop runs is computed on the device",)
         else:
@@ -527,7 +364,7 @@ class _Planner(Homes):
         pending.append(loop)
         for name in sorted(flow((loop,)).written - set(declared_names((loop,)))):
             if name in live and name not in self.device_names:
-                raise _Demote(name)
+                raise Demote(name)
         if not (isinstance(loop, For) and _small(loop)):
             self._flush(out, pending, live, why)
 
@@ -539,26 +376,26 @@ class _Planner(Homes):
             loop, body, start = self._converging(loop, live)
             around |= flow(body).exposed
             self._flush(before, start, around)
-        elif isinstance(loop, While) and _breaks(body) and not self._breaks_on_host(body):
+        elif isinstance(loop, While) and has_break(body) and not self._breaks_on_host(body):
             raise _Serial(f"line {loop.line}: the loop ends when computed values say so")
-        outer = self.judge.around
+        outer = self.loops.around
         if isinstance(loop, For):
-            self.judge.around = (*outer, loop)
+            self.loops.around = (*outer, loop)
         try:
             stages = self.stages(body, around, in_loop=True)
         finally:
-            self.judge.around = outer
+            self.loops.around = outer
         if isinstance(loop, For) and loop.var.name in self.device_names:
             raise _Serial(f"line {loop.line}: the host does not know `{loop.var.name}`")
         return [*before, HostLoop(replace(loop, body=()), tuple(stages))]
 
     def _breaks_on_host(self, body: Body) -> bool:
-        return all(self.on_host(s.test) for s in body if isinstance(s, If) and _breaks((*s.then, *s.other)))
+        return all(self.on_host(s.test) for s in body if isinstance(s, If) and has_break((*s.then, *s.other)))
 
     def _ends_on_device(self, loop: For) -> bool:
         """Whether computed values decide when the loop ends."""
         early = loop.extra is not None and not self.on_host(loop.extra)
-        return early or (_breaks(loop.body) and not self._breaks_on_host(loop.body))
+        return early or (has_break(loop.body) and not self._breaks_on_host(loop.body))
 
     def _converging(self, loop: For, live: frozenset[str]) -> tuple[For, Body, list[Stmt]]:
         """The loop run to its limit, with a flag on the device that turns the rest into nothing.
@@ -567,7 +404,7 @@ class _Planner(Homes):
         """
         counted = loop.var.name in live
         if counted and loop.var.name not in self.device_names:
-            raise _Demote(loop.var.name)
+            raise Demote(loop.var.name)
         done = Var(fresh(self.taken, "done"), INT)
         turn = Var(fresh(self.taken, loop.var.name + "_turn"), loop.var.type) if counted else loop.var
         self.types |= {done.name: done, turn.name: turn}
@@ -594,9 +431,6 @@ class _Planner(Homes):
             whole = tuple(reading(s, loop.var, turn) for s in whole)
         return replace(loop, var=turn, extra=None, own=True, body=()), whole, start
 
-    def _while(self, loop: While, live: frozenset[str], out: list[Stage], pending: list[Stmt]) -> None:
-        self._otherwise(loop, live, out, pending)
-
 
 class _Serial(Exception):
     """A loop cannot be run by the host; the message says why."""
@@ -606,33 +440,17 @@ def _kernels(stages: list[Stage]) -> list[Stage]:
     return list(kernels(tuple(stages)))
 
 
-def _line(body: Body) -> int:
-    return next((s.line for s in body if getattr(s, "line", 0)), 0)
-
-
 def _small(loop: For) -> bool:
     trips = constant(trip_count(loop))
     return trips is not None and trips <= 64 and not contains_loop(loop.body)
 
 
-def _data_dependent(verdict: Verdict) -> bool:
+def _data_dependent(analysis: LoopAnalysis) -> bool:
     """Whether the atomics hit places that data decide, as in a histogram."""
     return any(
         any(s.startswith("?") for p in (*c.first.index, *c.second.index) for s in p.symbols)
-        for c in verdict.conflicts
+        for c in analysis.conflicts
     )
-
-
-def _as_expression(poly: Polynomial, types: dict[str, Var]) -> Expr:
-    total: Expr = number(0)
-    for monomial, factor in poly.terms:
-        product: Expr = number(factor)
-        for name, power in monomial:
-            for _ in range(power):
-                var = types.get(name, Var(name, INT))
-                product = var if constant(product) == 1 else Binary("*", product, var, var.type)
-        total = add(total, product)
-    return total
 
 
 def _unsupported(message: str, line: int) -> TaskProblem:

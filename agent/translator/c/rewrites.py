@@ -11,7 +11,7 @@ from dataclasses import replace
 from agent.translator.c.dataflow import (
     flow,
 )
-from agent.translator.c.normalise import _breaks, fresh
+from agent.translator.c.normalise import fresh, has_break
 from agent.translator.c.stages import (
     Guard,
     HostIf,
@@ -76,7 +76,7 @@ def first_match(loop: For, taken: set[str]) -> Body | None:
         return None
     hit = last.then[:-1]
     pure = all(isinstance(s, Decl) or (isinstance(s, Assign) and isinstance(s.target, Var)) for s in prelude)
-    if not pure or _breaks(hit) or contains_loop(hit) or flow(loop.body).exposed & flow(loop.body).written:
+    if not pure or has_break(hit) or contains_loop(hit) or flow(loop.body).exposed & flow(loop.body).written:
         return None
     private = flow(tuple(prelude)).written
     if not private.isdisjoint(flow(hit).exposed):

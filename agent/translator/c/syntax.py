@@ -443,12 +443,12 @@ def add(left: Expr, right: Expr, kind: Scalar | None = None) -> Expr:
     if (both := constant(left)) is not None and value is not None:
         return number(both + value, kind or INT)
     if value is not None and value < 0:
-        return Binary("-", left, number(-value), kind or _type(left))
+        return Binary("-", left, number(-value), kind or left.type)
     if value is not None and isinstance(left, Binary) and left.op in "+-":
         inner = constant(left.right)
         if inner is not None:
             return add(left.left, number((inner if left.op == "+" else -inner) + value), kind)
-    return Binary("+", left, right, kind or common(_type(left), _type(right)))
+    return Binary("+", left, right, kind or common(left.type, right.type))
 
 
 def sub(left: Expr, right: Expr) -> Expr:
@@ -457,7 +457,7 @@ def sub(left: Expr, right: Expr) -> Expr:
         return add(left, number(-value))
     if left == right:
         return number(0)
-    return Binary("-", left, right, common(_type(left), _type(right)))
+    return Binary("-", left, right, common(left.type, right.type))
 
 
 def mul(left: Expr, right: Expr, kind: Scalar | None = None) -> Expr:
@@ -470,7 +470,7 @@ def mul(left: Expr, right: Expr, kind: Scalar | None = None) -> Expr:
         return number(0)
     if both is not None and value is not None:
         return number(both * value)
-    return Binary("*", left, right, kind or common(_type(left), _type(right)))
+    return Binary("*", left, right, kind or common(left.type, right.type))
 
 
 def negate(test: Expr) -> Expr:
@@ -480,7 +480,7 @@ def negate(test: Expr) -> Expr:
         case Unary(op="!"):
             return test.arg
         case Binary() if test.op in ("==", "!=") or (
-            test.op in flipped and _type(test.left).is_integer and _type(test.right).is_integer
+            test.op in flipped and test.left.type.is_integer and test.right.type.is_integer
         ):
             return replace(test, op=flipped[test.op])
         case _:
@@ -489,12 +489,3 @@ def negate(test: Expr) -> Expr:
 
 def both(left: Expr, right: Expr) -> Expr:
     return Binary("&&", left, right, BOOL)
-
-
-def _type(expr: Expr) -> Scalar:
-    return expr.type
-
-
-def type_of(expr: Expr) -> Scalar:
-    """The type of the expression's value; for pointers that of the element."""
-    return expr.type

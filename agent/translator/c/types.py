@@ -83,20 +83,6 @@ WELL_KNOWN: dict[str, Scalar] = {
     "double_t": DOUBLE,
 }
 
-NUMPY_NAMES: dict[str, Scalar] = {
-    "float32": FLOAT,
-    "float64": DOUBLE,
-    "int8": Scalar("signed char"),
-    "uint8": Scalar("unsigned char"),
-    "int16": Scalar("short"),
-    "uint16": Scalar("unsigned short"),
-    "int32": INT,
-    "uint32": UINT,
-    "int64": LONG,
-    "uint64": SIZE,
-    "bool": BOOL,
-}
-
 
 def from_words(words: list[str]) -> Scalar | None:
     """["unsigned", "long"] -> unsigned long. None for what is no arithmetic type we know."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from agent.translator.c.accesses import collect
 from agent.translator.c.affine import Reader
 from agent.translator.c.dataflow import arrays_written, flow, names_read
+from agent.translator.c.elements import promote_elements
 from agent.translator.c.kernels import (
     Context,
     KernelCode,
@@ -24,7 +25,6 @@ from agent.translator.c.kernels import (
     signature,
     when_nonempty,
 )
-from agent.translator.c.loops import promote_elements
 from agent.translator.c.normalise import last_value, simplified
 from agent.translator.c.passes.measured import Measured, Offer, number
 from agent.translator.c.passes.strides import flat_index
@@ -135,7 +135,7 @@ def _split(context: Context, body: Body) -> tuple[Body, For, Body] | None:
     before, loop, after = body[:at], loops[0], body[at + 1 :]
     written = arrays_written(loop.body)
     if written:
-        promoted = promote_elements(loop, written, set(context.function.taken), context.dims)
+        promoted = promote_elements(loop, written, set(context.function.taken))
         if promoted is None:
             return None
         inner = next(s for s in promoted if isinstance(s, For))

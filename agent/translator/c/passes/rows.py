@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from agent.translator.c.analysis import LoopAnalyser
 from agent.translator.c.dataflow import (
     arrays_declared,
     arrays_used,
@@ -32,7 +33,6 @@ from agent.translator.c.kernels import (
     signature,
     when_nonempty,
 )
-from agent.translator.c.loops import Judge
 from agent.translator.c.normalise import trip_count
 from agent.translator.c.passes.measured import Measured, Offer, number, sectors_sentence, shown
 from agent.translator.c.passes.strides import split_keys, touches, traffic
@@ -76,7 +76,7 @@ class _Sharing:
 
     context: Context
     printer: Printer
-    judge: Judge
+    loops: LoopAnalyser
     width: int
     helpers: list[str] = field(default_factory=list)
     lane: str = "lane"
@@ -136,13 +136,13 @@ class _Sharing:
                 return self.printer.statement(stmt)
 
     def _for(self, loop: For, before: Body, live: frozenset[str]) -> list[str]:
-        verdict = self.judge.verdict(loop, live)
+        analysis = self.loops.analyse(loop, live)
         outer_writes = arrays_written(loop.body) - arrays_declared(loop.body)
         trips = constant(_trips(loop))
-        if verdict.parallel and not verdict.assumed and (trips is None or trips >= 8):
+        if analysis.parallel and not analysis.assumed and (trips is None or trips >= 8):
             plain_step = constant(loop.step) is not None and loop.relation != "!="
             if plain_step and (loop.own or loop.var.name not in live):
-                return self._take_turns(loop, verdict.reductions, verdict.atomics, before)
+                return self._take_turns(loop, analysis.reductions, analysis.atomics, before)
         if contains_loop(loop.body):
             return self._uniform(loop, live)
         if outer_writes:
@@ -155,12 +155,12 @@ class _Sharing:
         lines = self._fence((replace(loop, body=()),))
         if self.dirty:
             lines.append(self._sync())
-        outer, self.judge.around = (
-            self.judge.around,
-            (*self.judge.around, *((loop,) if isinstance(loop, For) else ())),
+        outer, self.loops.around = (
+            self.loops.around,
+            (*self.loops.around, *((loop,) if isinstance(loop, For) else ())),
         )
         inner = self.body(loop.body, live | head | flow(loop.body).exposed, 1)
-        self.judge.around = outer
+        self.loops.around = outer
         if self.dirty:
             inner.append("    " + self._sync())
         if isinstance(loop, For):
@@ -306,9 +306,9 @@ def _shared_code(
     body = prepared(context, stage.body, {*own_names(stage), *given.fetched, *own})
     printer = context.printer(body, stage.atomics, stage.exact)
     types = {n: v.type for n, v in context.plan.types.items()}
-    judge = Judge(context.dims, types, {})
-    judge.around = stage.dims
-    sharing = _Sharing(context, printer, judge, width, lane=context.free("lane")[0])
+    loops = LoopAnalyser(context.dims, types, {})
+    loops.around = stage.dims
+    sharing = _Sharing(context, printer, loops, width, lane=context.free("lane")[0])
     lines = sharing.body(body, own, 0)
     if not sharing.shared:
         raise NotShared

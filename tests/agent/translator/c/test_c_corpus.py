@@ -112,11 +112,11 @@ def test_rounding_is_kept_where_it_decides() -> None:
 
 def test_rows_that_may_overlap_are_checked_by_the_host() -> None:
     source = direct(corpus("gemm_ld"))
-    assert (
-        "if (ldc - m + 1 > 0)" in source
-        or "if (ldc > m - 1)" in source
-        or "ldc" in source.split("launch(")[1]
-    )
+    launch = source.split('extern "C" void launch(')[1]
+    tested, otherwise = launch.split("    } else {\n")
+    assert "    if (1 + ldc + -1 * m > 0) {\n" in tested
+    assert "gemm_ld_c<<<grid, block>>>" in tested
+    assert otherwise.lstrip().startswith("gemm_ld_overlapping<<<1, 1>>>")
     assert "Rows that overlap are written in C's order" in source
 
 
