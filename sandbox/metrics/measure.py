@@ -48,7 +48,7 @@ def measure(
     once; where known, arrays that only pass between kernels count as waste.
 
     Families that do not apply are absent from `families`. `notes` has one sentence per family present, in the
-    same order, then one for each that is absent.
+    same order, then one for each that is absent. Where nothing was launched, that is said before all others.
     """
     launches = gather(traces, kernels, target)
     findings: dict[str, Finding] = {
@@ -68,9 +68,19 @@ def measure(
         families=scores,
         measured_by="emulator",
         kernels=[kernel_metrics(launch) for launch in launches],
-        notes=[findings[name].note for name in scores] + absent,
+        notes=_nothing(traces, sizes) + [findings[name].note for name in scores] + absent,
         sizes=dict(sizes),
     )
+
+
+def _nothing(traces: Sequence[LaunchTrace], sizes: Mapping[str, int]) -> list[str]:
+    if traces:
+        return []
+    at = ", ".join(f"{name} = {value}" for name, value in sizes.items())
+    return [
+        f"No kernel was launched at the representative size{f' ({at})' if at else ''}: a score of 0 says "
+        "that there was nothing to measure. Give sizes in the inputs block at which there is work to do."
+    ]
 
 
 def structural_score(findings: Mapping[str, Finding]) -> float:

@@ -26,8 +26,14 @@ class _Findings:
     changed: list[str] = field(default_factory=list)
     unequal: list[str] = field(default_factory=list)  # replays of one draw that differ bit for bit
     compared: int = 0
+    faulty: set[int] = field(default_factory=set)  # draws with anything wrong
     error: float | None = None
     allowed: float | None = None
+
+    def add(self, kind: list[str], index: int, sentence: str) -> None:
+        """One more fault, in draw `index`."""
+        kind.append(sentence)
+        self.faulty.add(index)
 
     def note_error(self, error: float, allowed: float) -> None:
         """Keeps the pair that came closest to (or went furthest beyond) what is allowed."""
@@ -49,7 +55,7 @@ def verify(
     truths = [DrawTruth(spec, draw, truth) for draw, truth in zip(draws, expected, strict=True)]
     findings = _Findings()
     for index, (truth, replays) in enumerate(zip(truths, outputs, strict=True)):
-        _compare_outputs(findings, truth, replays, index)
+        _compare_outputs(findings, truth, replays, index, spec.inputs.reproducible)
         _compare_inputs(findings, spec, truth, replays, index)
     checks = [
         _check("outputs", findings.wrong, f"{findings.compared} output elements agree with the reference"),
@@ -61,6 +67,7 @@ def verify(
     checks += prove(truths, tolerance_given=spec.inputs.tolerance is not None)
     return Verification(
         draws=len(draws),
+        draws_passed=len(draws) - len(findings.faulty),
         sizes=[dict(draw.sizes) for draw in draws],
         distributions=[draw.distribution for draw in draws],
         seed=seed.hex(),
@@ -92,24 +99,33 @@ def describe(found: Mismatch) -> str:
     return f"{place} {got}, expected {_short(found.expected)}" + (f" ({sizes})" if sizes else "")
 
 
-def _compare_outputs(findings: _Findings, truth: DrawTruth, replays: Replays, index: int) -> None:
+def _compare_outputs(
+    findings: _Findings, truth: DrawTruth, replays: Replays, index: int, reproducible: bool
+) -> None:
     for parameter in truth.outputs:
         count = truth.expected.native[parameter.name].size
         found = [from_bytes(parameter, replay[parameter.name], count) for replay in replays]
         arrays = [array for array in found if array is not None]
         if len(arrays) < len(found):
-            findings.wrong.append(
-                f"{parameter.name}: fewer bytes came back than the array has (draw {index})"
+            findings.add(
+                findings.wrong,
+                index,
+                f"{parameter.name}: fewer bytes came back than the array has (draw {index})",
             )
             continue
         findings.compared += count
         if any(array.tobytes() != arrays[0].tobytes() for array in arrays[1:]):
             findings.unequal.append(f"{parameter.name} differs between two replays of draw {index}")
+            if reproducible:
+                findings.faulty.add(index)
         never = unwritten(arrays) if parameter.name not in truth.draw.arrays else None
         if never is not None and never.any():
             first = int(np.argmax(never))
-            findings.unwritten.append(
-                f"{parameter.name}: {int(never.sum())} of {count} never written, first {first} (draw {index})"
+            findings.add(
+                findings.unwritten,
+                index,
+                f"{parameter.name}: {int(never.sum())} of {count} never written, first {first} "
+                f"(draw {index})",
             )
         for number, array in enumerate(arrays):
             verdict = truth.check(parameter.name, array)
@@ -120,7 +136,11 @@ def _compare_outputs(findings: _Findings, truth: DrawTruth, replays: Replays, in
             ordered = [array, *arrays[:number], *arrays[number + 1 :]]
             shown = mismatch(truth, parameter, ordered, verdict.wrong, index)
             findings.first = findings.first or shown
-            findings.wrong.append(f"{describe(shown)}; {int(verdict.wrong.sum())} of {count} elements wrong")
+            findings.add(
+                findings.wrong,
+                index,
+                f"{describe(shown)}; {int(verdict.wrong.sum())} of {count} elements wrong",
+            )
             break
 
 
@@ -134,7 +154,7 @@ def _compare_inputs(
         if any(
             replay[parameter.name][: len(before)] != before for replay in replays if parameter.name in replay
         ):
-            findings.changed.append(f"the input {parameter.name} was written to (draw {index})")
+            findings.add(findings.changed, index, f"the input {parameter.name} was written to (draw {index})")
 
 
 def _check(name: str, faults: Sequence[str], good: str) -> Check:

@@ -45,8 +45,9 @@ class Yardstick:
     native: Array  # the reference's own precision
     comparable: Array  # bool: truth and native are both finite, and no jump lies between them
     scale: float
-    norm: float
-    row_norms: Array | None  # one for each row
+    norm: float  # 2-norm in units of `scale`, so that neither of them overflows
+    row_scales: Array | None  # one for each row
+    row_norms: Array | None  # in units of the row's own scale
     row: int  # elements per row; 0 for none
     allowed: Errors
 
@@ -60,10 +61,10 @@ class Yardstick:
         with np.errstate(all="ignore"):
             difference = np.where(self.comparable, got.astype(np.float64) - self.truth, 0.0)
             largest = float(np.max(np.abs(difference), initial=0.0)) / self.scale
-            l2 = float(_norms(difference.reshape(1, -1))[0]) / self.norm
+            l2 = float(_norms((difference / self.scale).reshape(1, -1))[0]) / self.norm
             row = 0.0
-            if self.row_norms is not None:
-                rows = _norms(difference.reshape(-1, self.row))
+            if self.row_norms is not None and self.row_scales is not None:
+                rows = _norms(difference.reshape(-1, self.row) / self.row_scales[:, None])
                 row = float(np.max(rows / self.row_norms, initial=0.0))
         return Errors(largest, l2, row)
 
@@ -104,23 +105,27 @@ def yardstick(
     comparable = np.isfinite(truth) & np.isfinite(native)
     size = np.where(comparable, np.abs(truth), 0.0)
     if response is not None:
-        with np.errstate(over="ignore"):
-            moved = response.astype(np.float64).ravel() / epsilon
-        size = np.where(comparable & np.isfinite(moved), np.maximum(size, moved), size)
+        moved = response.astype(np.float64).ravel()
+        finite = comparable & np.isfinite(moved)
+        # Divided without overflow: a response near the largest number stays there.
+        moved = np.minimum(np.where(finite, moved, 0.0), np.finfo(np.float64).max * epsilon) / epsilon
+        size = np.where(finite, np.maximum(size, moved), size)
         comparable = comparable & ~_jumps(truth, native, size * epsilon, reduction_length)
         size = np.where(comparable, size, 0.0)
     has_rows = row >= SHORTEST_ROW and truth.size > row and truth.size % row == 0
-    row_norms = None
-    with np.errstate(over="ignore"):
-        if has_rows:
-            row_norms = np.maximum(_norms(size.reshape(-1, row)), tiny)
-        norm = max(float(_norms(size.reshape(1, -1))[0]), tiny)
+    scale = max(float(np.max(size, initial=0.0)), tiny)
+    row_scales = row_norms = None
+    if has_rows:
+        rows = size.reshape(-1, row)
+        row_scales = np.maximum(np.max(rows, axis=1), tiny)
+        row_norms = np.maximum(_norms(rows / row_scales[:, None]), 1.0)
     base = Yardstick(
         truth=truth,
         native=native,
         comparable=comparable,
-        scale=max(float(np.max(size, initial=0.0)), tiny),
-        norm=norm,
+        scale=scale,
+        norm=max(float(_norms((size / scale).reshape(1, -1))[0]), 1.0),
+        row_scales=row_scales,
         row_norms=row_norms,
         row=row if has_rows else 0,
         allowed=Errors(0.0, 0.0, 0.0),

@@ -78,7 +78,7 @@ def _level(values: Array) -> float | int:
     if not np.issubdtype(values.dtype, np.floating):
         return int(np.sort(values, axis=None)[values.size // 2]) if values.size else 0
     finite = values[np.isfinite(values)].astype(np.float64)
-    return float(finite.mean()) if finite.size else 0.0
+    return float(np.sum(finite / finite.size)) if finite.size else 0.0  # the sum itself may overflow
 
 
 def _copies(truths: Sequence[DrawTruth]) -> list[Check]:

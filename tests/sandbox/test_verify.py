@@ -279,3 +279,61 @@ def test_chaos_is_degenerate() -> None:
         f"void f(int n, const float *x, float *y) {{ for (int i = 0; i < n; i++) {{ {body} y[i] = v; }} }}"
     )
     assert outcome(judged(prepared(f"#include <math.h>\n{source}"), native)) == "degenerate_task"
+
+
+@pytest.mark.parametrize("factor", [1e-290, 1.0, 1e290, 4e307])
+def test_errors_are_relative_at_any_magnitude(factor: float) -> None:
+    """Neither squares nor sums of huge or tiny numbers decide, and numpy has nothing to warn of."""
+    rng = np.random.default_rng(3)
+    truth = rng.uniform(0.5, 1.0, 64 * 32) * factor
+    response = np.abs(truth) * 2.0**-50
+    with np.errstate(all="raise", under="ignore"):
+        rule = yardstick(truth, truth, response=response, reduction_length=1, row=32, tolerance=None)
+    near, far = truth * (1 + 2.0**-52), truth * (1 - 1e-6)
+    one_row = truth.copy()
+    one_row[:32] = far[:32]
+    assert rule.errors(near).within(rule.allowed)
+    assert not rule.errors(far).within(rule.allowed)
+    assert not rule.errors(one_row).within(rule.allowed)
+    assert not rule.errors(-truth).within(rule.allowed)
+    assert rule.errors(far).l2 == pytest.approx(1e-6 / 4, rel=0.01)  # the response allows for four times
+
+
+def test_rows_of_very_different_size_have_errors_of_their_own() -> None:
+    truth = np.concatenate([np.full(32, 1e300), np.full(32, 1e-290)])
+    rule = yardstick(truth, truth, response=None, reduction_length=1, row=32, tolerance=None)
+    wrong = truth.copy()
+    wrong[32:] *= 1.5
+    assert rule.errors(wrong).row == pytest.approx(0.5)
+
+
+def test_huge_outputs_are_judged() -> None:
+    """High powers leave the range of a double on some elements; the others still tell right from wrong."""
+    source = """
+    void f(int n, int degree, const double *c, const double *x, double *y) {
+        for (int i = 0; i < n; i++) {
+            double r = c[degree];
+            for (int k = degree - 1; k >= 0; k--) r = r * x[i] + c[k];
+            y[i] = r;
+        }
+    }
+    """
+    case = prepared(source, Inputs(sizes={"n": 512, "degree": 600}))
+    with np.errstate(all="raise", under="ignore"):
+        assert outcome(judged(case, native)) == "passed"
+
+
+def test_draws_that_pass_are_counted() -> None:
+    case = prepared(
+        "void f(int n, const float *x, float *y) { for (int i = 0; i < n; i++) y[i] = 2 * x[i]; }"
+    )
+    first = case[1][1]
+    result = judged(case, native)
+    assert result.draws_passed == result.draws == len(case[1])
+    wrong: Candidate = lambda draw, truth: {  # noqa: E731
+        "y": truth.native["y"] + (1 if draw is first else 0)
+    }
+    assert judged(case, wrong).draws_passed == len(case[1]) - 1
+    zeros: Candidate = lambda draw, truth: {"y": np.zeros_like(truth.native["y"])}  # noqa: E731
+    empty = sum(truth.native["y"].size == 0 for truth in case[2])
+    assert judged(case, zeros).draws_passed == empty

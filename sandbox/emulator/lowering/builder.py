@@ -354,7 +354,7 @@ class Builder:
         return Value(self.splats[key], value.type)
 
     def one(self, value: Value) -> Value:
-        """The scalar of a value that is the same in all lanes: lowerings may compute such a one as a vector."""
+        """The scalar of a value that is the same in all lanes, which lowerings may compute as a vector."""
         if value.type == "mask":
             return Value(self.op(f"trunc i32 {value.text} to i1"), "i1", True)
         if value.scalar:

@@ -104,3 +104,12 @@ def test_waste_never_lifts_the_score(line: LineCounts, counter: str, times: int)
     """Half a point is allowed: a family that weighs more may be a bad kernel's best."""
     wasteful = line.model_copy(update={counter: getattr(line, counter) * times})
     assert metrics_of(wasteful, 64).structural_score <= metrics_of(line, 64).structural_score + 0.5
+
+
+def test_nothing_launched_is_said() -> None:
+    metrics = measure([], [], TARGET, {"n": 4})
+    assert metrics.structural_score == 0
+    assert "No kernel was launched" in metrics.notes[0]
+    assert "n = 4" in metrics.notes[0]
+    some = measure([launch(8, [LineCounts(line=1, instructions=1)])], [compiled()], TARGET, {"n": 4})
+    assert not any("No kernel" in note for note in some.notes)
