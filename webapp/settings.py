@@ -1,4 +1,4 @@
-"""Django's settings, entirely from the environment (see `docs/` and the contract for the names).
+"""Django's settings, entirely from the environment (the names: docs/deployment.md).
 
 Without any: SQLite in the data folder, channel layer and task queue inside the server's process.
 """
@@ -199,8 +199,6 @@ API_BODY_BYTES_MAX = 8 * MEBIBYTE
 DATA_UPLOAD_MAX_MEMORY_SIZE = API_BODY_BYTES_MAX
 TURNS_DEFAULT = 8
 TURNS_MAX = 50
-#: Wall time of one run, seconds.
-RUN_SECONDS_MAX = 600.0
 #: Unfinished runs one user may have.
 RUNS_OPEN_MAX = 20
 RUN_TARGET = os.environ.get("KERNELWRIGHT_TARGET", "").strip() or DEFAULT_TARGET

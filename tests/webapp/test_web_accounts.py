@@ -7,9 +7,10 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from tests.webapp.conftest import PASSWORD
+from tests.webapp.conftest import PASSWORD, MakeRun
 from webapp.accounts import services, throttle
 from webapp.accounts.models import SignInLink, User
+from webapp.runs.models import AgentRun, RunEvent
 
 pytestmark = pytest.mark.django_db
 
@@ -84,3 +85,19 @@ def test_the_admin_shows_runs_to_staff_only(browser: Client, user: User) -> None
     for page in ("runs/agentrun/", "runs/runevent/", "accounts/user/"):
         assert browser.get(f"/admin/{page}").status_code == 200
     assert browser.get("/admin/runs/runevent/add/").status_code == 403
+
+
+def test_the_admin_deletes_ended_runs_with_their_events(browser: Client, make_run: MakeRun) -> None:
+    User.objects.update(is_staff=True, is_superuser=True)
+    ended, waiting = make_run(done=True), make_run()
+    event = RunEvent.objects.filter(run=ended).first()
+    assert event is not None
+    yes = {"post": "yes"}
+    assert browser.post(f"/admin/runs/runevent/{event.pk}/delete/", yes).status_code == 403
+    assert browser.post(f"/admin/runs/agentrun/{waiting.pk}/delete/", yes).status_code == 403
+    selected = {**yes, "action": "delete_selected", "_selected_action": [str(ended.pk), str(waiting.pk)]}
+    assert browser.post("/admin/runs/agentrun/", selected).status_code == 403
+    assert AgentRun.objects.count() == 2
+    assert browser.post(f"/admin/runs/agentrun/{ended.pk}/delete/", yes).status_code == 302
+    assert list(AgentRun.objects.all()) == [waiting]
+    assert not RunEvent.objects.exists()

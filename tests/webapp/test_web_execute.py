@@ -12,9 +12,10 @@ from django.db import connection
 from django.utils import timezone
 
 from agent.events import Event, Log, Reflected
+from sandbox.cancellation import Cancellation
 from tests.webapp import scripted
 from tests.webapp.conftest import MakeRun
-from webapp.live.feed import feed
+from webapp.live.feed import CLOSE_SECONDS, feed
 from webapp.live.worker import stopping, worker_is_alive, worker_name
 from webapp.runs import services
 from webapp.runs.models import AgentRun, RunEvent
@@ -22,9 +23,9 @@ from webapp.runs.models import AgentRun, RunEvent
 in_threads = pytest.mark.django_db(transaction=True)
 
 
-def execute_in_thread(run: AgentRun) -> threading.Thread:
+def execute_in_thread(run: AgentRun, engine: services.Translate = scripted.translate) -> threading.Thread:
     def work() -> None:
-        services.agent_run_execute(run_id=run.pk, translate=scripted.translate)
+        services.agent_run_execute(run_id=run.pk, translate=engine)
         connection.close()
 
     thread = threading.Thread(target=work)
@@ -82,6 +83,29 @@ def test_a_stopping_process_interrupts_its_runs(make_run: MakeRun) -> None:
     run.refresh_from_db()
     assert (run.state, run.reason) == ("interrupted", "interrupted")
     assert "started again" in run.message
+
+
+@in_threads
+def test_the_engine_of_a_run_that_was_ended_from_outside_is_stopped_at_once(make_run: MakeRun) -> None:
+    ended, waited = threading.Event(), []
+
+    def engine(run: AgentRun, cancel: Cancellation) -> Iterator[Event]:
+        yield Reflected(turn=1, text="before")
+        ended.wait(10)
+        yield Reflected(turn=1, text="after")
+        began = time.monotonic()
+        while not cancel.is_set:
+            time.sleep(0.01)
+        waited.append(time.monotonic() - began)
+
+    run = make_run()
+    thread = execute_in_thread(run, engine)
+    services.agent_run_interrupt(run=run)
+    ended.set()
+    thread.join(10)
+    assert len(waited) == 1
+    assert waited[0] < CLOSE_SECONDS / 2
+    assert not RunEvent.objects.filter(run=run, payload__text="after").exists()
 
 
 @in_threads

@@ -78,7 +78,8 @@ def _running_loop() -> asyncio.AbstractEventLoop:
     with _lock:
         if _loop is None or not _loop.is_running():
             _loop = asyncio.new_event_loop()
+            runs = threading.Event()
+            _loop.call_soon(runs.set)
             threading.Thread(target=_loop.run_forever, name="publish", daemon=True).start()
-            while not _loop.is_running():
-                pass
+            runs.wait()
         return _loop

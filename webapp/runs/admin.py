@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from webapp.runs import services
 from webapp.runs.models import AgentRun, RunEvent
 
 
@@ -34,6 +39,24 @@ class AgentRunAdmin(ReadOnly):
     list_select_related = ("owner",)
     search_fields = ("id", "task_name", "filename", "owner__username")
     date_hierarchy = "created_at"
+
+    def has_delete_permission(self, request: HttpRequest, obj: AgentRun | None = None) -> bool:
+        """Like everywhere else: a run must have ended."""
+        return super().has_delete_permission(request, obj) and (obj is None or obj.has_ended)
+
+    def get_deleted_objects(
+        self, objs: Iterable[Any], request: HttpRequest
+    ) -> tuple[Any, Any, set[str], Any]:
+        """Events may not be deleted by themselves; with their run they go."""
+        shown, counts, forbidden, protected = super().get_deleted_objects(objs, request)
+        return shown, counts, forbidden - {str(RunEvent._meta.verbose_name)}, protected
+
+    def delete_model(self, request: HttpRequest, obj: AgentRun) -> None:
+        services.agent_run_delete(run=obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[AgentRun]) -> None:
+        for run in queryset:
+            services.agent_run_delete(run=run)
 
 
 @admin.register(RunEvent)

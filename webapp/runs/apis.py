@@ -40,7 +40,7 @@ class RunsApi(APIView):
     def get(self, request: Request) -> Response:
         """Your runs, newest first."""
         paginator = NewestFirst()
-        runs = paginator.paginate_queryset(selectors.runs_visible_to(request.user), request, self)
+        runs = paginator.paginate_queryset(selectors.runs_listed(request.user), request, self)
         page = RunPage(
             results=serializers.run_summaries(runs or []),
             next=paginator.get_next_link(),

@@ -34,7 +34,7 @@ from webapp.live.envelope import (
     client_frames,
 )
 from webapp.runs.models import AgentRun
-from webapp.runs.selectors import events_after, runs_visible_to
+from webapp.runs.selectors import events_after, runs_listed, runs_visible_to
 from webapp.runs.serializers import event_frame, run_summaries
 
 logger = logging.getLogger(__name__)
@@ -246,7 +246,7 @@ class RunsConsumer(Live):
         self.told = {run_id: at for run_id, at in self.told.items() if at > self.seen - OVERLAP}
 
     def _changed(self) -> list[tuple[AgentRun, RunFrame]]:
-        recent = runs_visible_to(self.scope["user"]).filter(changed_at__gt=self.seen - OVERLAP)
+        recent = runs_listed(self.scope["user"]).filter(changed_at__gt=self.seen - OVERLAP)
         runs = [
             run for run in recent.order_by("changed_at")[:BATCH] if self.told.get(run.pk) != run.changed_at
         ]

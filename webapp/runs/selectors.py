@@ -16,6 +16,8 @@ from agent.trajectory import Trajectory, fold
 from webapp.accounts.models import User
 from webapp.runs.models import AgentRun, RunEvent
 
+#: What a run was asked with: up to a megabyte each, and nothing that a list or an event needs.
+LARGE = ("source", "start_from", "inputs")
 #: The events that say what a run's turns came to; all others tell how.
 FOLDED = ("run_started", "turn_started", "action", "reflected", "turn_ended", "run_ended")
 
@@ -25,6 +27,11 @@ def runs_visible_to(user: User | AnonymousUser) -> QuerySet[AgentRun]:
     if not user.is_authenticated or not user.is_active:
         return AgentRun.objects.none()
     return AgentRun.objects.filter(owner=user)
+
+
+def runs_listed(user: User | AnonymousUser) -> QuerySet[AgentRun]:
+    """The same runs, without what a list does not show."""
+    return runs_visible_to(user).defer(*LARGE)
 
 
 def run_visible_to(user: User | AnonymousUser, run_id: UUID) -> AgentRun:

@@ -70,8 +70,6 @@ _CHANGED_BY_EVENTS = (
     "message",
     "problem",
 )
-#: Large, and not needed to store an event.
-_LARGE = ("source", "start_from", "inputs")
 
 
 class RunHasEnded(Exception):
@@ -201,7 +199,7 @@ def agent_run_delete(*, run: AgentRun) -> None:
 
 def agent_run_end(*, run: AgentRun, reason: EndReason, message: str, problem: Problem | None = None) -> None:
     """Ends a run from outside the loop. Does nothing when it has ended already."""
-    if (current := AgentRun.objects.filter(pk=run.pk).defer(*_LARGE).first()) is None:
+    if (current := AgentRun.objects.filter(pk=run.pk).defer(*selectors.LARGE).first()) is None:
         return
     seconds = (timezone.now() - current.started_at).total_seconds() if current.started_at else 0.0
     event = RunEnded(
@@ -244,15 +242,16 @@ def agent_run_execute(*, run_id: UUID, translate: Translate) -> None:
     cancel = Cancellation()
     try:
         with busy, closing(feed(lambda: translate(run, cancel), tick=TICK_SECONDS)) as batches:
-            _follow(run, cancel, batches)
+            try:
+                _follow(run, cancel, batches)
+            finally:  # before the feed is closed: it waits for the engine to clean up
+                cancel.set()
     except RunHasEnded:
         logger.warning("run %s was ended from outside while this process worked on it", run.pk)
     except Exception as error:
         logger.exception("run %s failed", run.pk)
         message = f"Kernelwright's own fault: {type(error).__name__}. The server's log has the details."
         agent_run_end(run=run, reason="internal_error", message=message)
-    finally:
-        cancel.set()
 
 
 def _follow(run: AgentRun, cancel: Cancellation, batches: Iterator[list[Event]]) -> None:
@@ -307,7 +306,7 @@ class _Watch:
 
 def agent_runs_reconcile() -> int:
     """Marks runs as interrupted whose worker is gone. Returns how many."""
-    unfinished = AgentRun.objects.filter(state__in=[State.RUNNING, State.CANCELLING]).defer(*_LARGE)
+    unfinished = AgentRun.objects.filter(state__in=[State.RUNNING, State.CANCELLING]).defer(*selectors.LARGE)
     lost = [run for run in unfinished if not worker_is_alive(run.worker, run.heartbeat_at)]
     for run in lost:
         agent_run_interrupt(run=run)
@@ -323,7 +322,7 @@ def agent_runs_requeue() -> int:
 
     A run that is in the queue already is claimed only once. Returns how many.
     """
-    waiting = AgentRun.objects.filter(state=State.QUEUED).defer(*_LARGE).order_by("created_at", "id")
+    waiting = AgentRun.objects.filter(state=State.QUEUED).defer(*selectors.LARGE).order_by("created_at", "id")
     for run in waiting:
         _enqueue(run)
     return len(waiting)
@@ -359,7 +358,7 @@ def run_events_append(*, run: AgentRun, events: Sequence[Event]) -> list[RunEven
     payloads = [plain(event.model_dump(mode="json")) for event in events]
     with transaction.atomic():
         # The row lock (SQLite: the database's write lock) is what makes the numbers unique and without gaps.
-        locked = AgentRun.objects.select_for_update().defer(*_LARGE).filter(pk=run.pk).first()
+        locked = AgentRun.objects.select_for_update().defer(*selectors.LARGE).filter(pk=run.pk).first()
         if locked is None:
             raise RunHasEnded
         records = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -18,6 +19,8 @@ from sandbox.tasks.base import Inputs
 from webapp.live.worker import stopping
 from webapp.runs import queue, services
 from webapp.runs.models import AgentRun
+
+logger = logging.getLogger(__name__)
 
 UPKEEP_SECONDS = 30.0
 
@@ -61,9 +64,16 @@ def runs_interrupt(**_: Any) -> None:
 
 
 def _upkeep() -> None:
-    services.agent_runs_requeue()
+    """Until the process stops; a database that is away for a while is asked again."""
+    requeued = False
     while True:
-        services.agent_runs_reconcile()
+        try:
+            if not requeued:
+                services.agent_runs_requeue()
+                requeued = True
+            services.agent_runs_reconcile()
+        except Exception:
+            logger.exception("runs of workers that are gone could not be looked for")
         close_old_connections()
         if stopping.wait(UPKEEP_SECONDS):
             return
