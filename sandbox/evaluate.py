@@ -109,7 +109,7 @@ class Pipeline:
         return Evaluation(
             verdict=verdict,
             fault=fault,
-            message=message,
+            message=_printable(message),
             backend="emulator",
             target=self._target.arch,
             compile=judgement.compilation,
@@ -291,6 +291,11 @@ def _summary(plan: LaunchPlan, kernels: Sequence[CompiledKernel]) -> PlanSummary
         scratch_bytes=sum(o.bytes for o in plan.operations if isinstance(o, PlanAllocate)),
         copies=sum(isinstance(o, Copy | Upload | WriteSymbol) for o in plan.operations),
     )
+
+
+def _printable(message: str) -> str:
+    """Parts of messages are a candidate's own words: on a terminal they must stay words."""
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in message)
 
 
 def _first_error(compilation: Compilation) -> str:

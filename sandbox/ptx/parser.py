@@ -43,13 +43,13 @@ _FLOAT = re.compile(r"(-?)0([fFdD])([0-9a-fA-F]+)$")
 _DECIMAL = re.compile(r"[-+]?\d+\.\d*(?:[eE][-+]?\d+)?$")
 _NAME = re.compile(rf"({_IDENTIFIER})\s*(?:([+-])\s*(\d+|0[xX][0-9a-fA-F]+))?$")
 _VARIABLE = re.compile(
-    rf"(?P<linkage>(?:\.(?:visible|extern|weak|common)\s+)*)\.(?P<space>global|const|shared|local)\s+"
-    rf"(?:\.attribute\([^)]*\)\s*)?(?:\.align\s+(?P<align>\d+)\s+)?\.(?P<type>[a-z]\d+)\s+"
+    rf"(?P<linkage>(?:\.(?:visible|extern|weak|common)\s+)*)\.(?P<space>global|const|shared|local)\s*"
+    rf"(?:\.attribute\([^)]*\)\s*)?(?:\.align\s+(?P<align>\d+)\s*)?\.(?P<type>[a-z]\d+)\s+"
     rf"(?P<name>{_IDENTIFIER})\s*(?P<dims>(?:\[[^\]]*\]\s*)*)(?:=\s*(?P<init>.*))?$",
     re.S,
 )
 _PARAMETER = re.compile(
-    rf"\.param\s+(?:\.align\s+(?P<align>\d+)\s+)?\.(?P<type>[a-z]\d+)\s+"
+    rf"\.param\s*(?:\.align\s+(?P<align>\d+)\s*)?\.(?P<type>[a-z]\d+)\s+"
     rf"(?:\.ptr\s*(?:\.[a-z]+\s*)*(?:\.align\s+(?P<pointee>\d+)\s*)?)?(?P<name>{_IDENTIFIER})\s*"
     rf"(?P<dims>(?:\[[^\]]*\])*)$"
 )
@@ -58,7 +58,7 @@ _HEADER = re.compile(
     rf"(?P<name>{_IDENTIFIER})\s*(?:\((?P<parameters>[^)]*)\))?(?P<rest>[^{{;]*)",
     re.S,
 )
-_REG = re.compile(r"\.reg\s+\.(\w+)\s+(.*)$", re.S)
+_REG = re.compile(r"\.reg\s*\.(\w+)\s+(.*)$", re.S)
 _CALL = re.compile(
     rf"(?:\((?P<returns>[^)]*)\)\s*,\s*)?(?P<callee>{_IDENTIFIER})\s*(?:,\s*\((?P<arguments>[^)]*)\))?"
     rf"\s*(?:,\s*(?P<prototype>{_IDENTIFIER}))?$",

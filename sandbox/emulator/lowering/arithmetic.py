@@ -44,6 +44,12 @@ def saturated(build: Builder, value: Value) -> Value:
     return intrinsic(build, "llvm.minnum", [low, Value("1.0", value.type, True)])
 
 
+def rectified(build: Builder, value: Value) -> Value:
+    """`.relu`: what is not above zero becomes +0; NaN stays."""
+    zero = Value("0.0", value.type, True)
+    return select(build, compare(build, "fcmp ugt", value, zero), value, zero)
+
+
 def intrinsic(build: Builder, name: str, values: list[Value], extra: str = "") -> Value:
     values = build.together(*values)
     kind, scalar = values[0].type, values[0].scalar
@@ -153,7 +159,7 @@ def float_operation(
     else:
         result = binary(build, f"f{name}", *sources)
     if "relu" in parts:
-        result = intrinsic(build, "llvm.maxnum", [result, Value("0.0", kind, True)])
+        result = rectified(build, result)
     if "sat" in parts:
         result = saturated(build, result)
     return flushed(build, result, parts)

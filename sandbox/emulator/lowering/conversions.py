@@ -10,6 +10,7 @@ from sandbox.emulator.lowering.arithmetic import (
     handles,
     integer,
     intrinsic,
+    rectified,
     saturated,
     select,
 )
@@ -94,7 +95,7 @@ def _float_to_float(build: Builder, value: Value, to: str, parts: tuple[str, ...
     elif to != value.type:
         raise build.unsupported(".".join(parts))
     if "relu" in parts:
-        value = intrinsic(build, "llvm.maxnum", [value, Value("0.0", to, True)])
+        value = rectified(build, value)
     if "sat" in parts:
         value = saturated(build, value)
     return flushed(build, value, parts)

@@ -107,6 +107,12 @@ def test_one_name_in_nested_scopes_is_two_registers() -> None:
     assert outer.operands[0] == again.operands[0] != inner.operands[0]
 
 
+def test_declarations_need_no_blanks_between_directives() -> None:
+    text = "{.reg.b32 f;.shared.align 8.b8 s[16]; .param.b32 p; mov.b32 f, 1; st.shared.b32 [s], f;}"
+    [move, store] = instructions(text)
+    assert (move.opcode, store.opcode) == ("mov.b32", "st.shared.b32")
+
+
 def test_several_statements_on_a_line_and_comments() -> None:
     items = body(
         ".reg .b32 %r<3>; mov.u32 %r1, 1; add.s32 %r2, %r1, /* two */ 2; // three\n$L__a: bra $L__a;"
