@@ -8,9 +8,16 @@ from collections.abc import Iterator
 from agent.events import Edited, RangeEdit
 
 
+def split_lines(text: str) -> list[str]:
+    """Lines with their ends. Only a line feed ends one: compilers, editors and the page count so, while
+    `str.splitlines` also breaks at form feeds and a few more."""
+    *whole, rest = text.split("\n")
+    return [line + "\n" for line in whole] + ([rest] if rest else [])
+
+
 def range_edits(base: str, new: str) -> list[RangeEdit]:
     """The edits from `base` to `new`, from top to bottom; lines are counted in `base`, from 1."""
-    old, fresh = base.splitlines(keepends=True), new.splitlines(keepends=True)
+    old, fresh = split_lines(base), split_lines(new)
     matcher = difflib.SequenceMatcher(a=old, b=fresh, autojunk=False)
     return [
         RangeEdit(start_line=i1 + 1, end_line=i2 + 1, text="".join(fresh[j1:j2]))
@@ -21,13 +28,13 @@ def range_edits(base: str, new: str) -> list[RangeEdit]:
 
 def apply_edits(base: str, edits: list[RangeEdit]) -> str:
     """Apply edits given in descending order of line. Raises ValueError when they do not fit `base`."""
-    lines = base.splitlines(keepends=True)
+    lines = split_lines(base)
     for edit in edits:
         if not 1 <= edit.start_line <= edit.end_line <= len(lines) + 1:
             raise ValueError(
                 f"edit of lines {edit.start_line} to {edit.end_line} in a file of {len(lines)} lines"
             )
-        lines[edit.start_line - 1 : edit.end_line - 1] = edit.text.splitlines(keepends=True)
+        lines[edit.start_line - 1 : edit.end_line - 1] = split_lines(edit.text)
     return "".join(lines)
 
 
@@ -40,7 +47,7 @@ def edited_events(
     """
     shift = 0  # how far lines below have moved through the pieces so far
     for edit in range_edits(base, new):
-        fresh = edit.text.splitlines(keepends=True)
+        fresh = split_lines(edit.text)
         start, replaced = edit.start_line + shift, edit.end_line - edit.start_line
         for i in range(0, max(len(fresh), 1), lines):
             piece = fresh[i : i + lines]

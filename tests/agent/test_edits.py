@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from agent.edits import apply_edits, edited_events, range_edits
 
-line = st.sampled_from(["a\n", "b\n", "\n", "float x = 1;\n", "}\n"])
+line = st.sampled_from(["a\n", "b\n", "\n", "float x = 1;\n", "}\n", "// \f a\u2028\r b\n"])
 text = st.lists(line, max_size=40).map("".join)
 
 
@@ -22,6 +22,13 @@ def test_streamed_edits_apply_one_after_the_other(base: str, new: str, lines: in
         assert event.base_version == version
         shown, version = apply_edits(shown, event.edits), event.version
     assert shown == new
+
+
+def test_only_a_line_feed_ends_a_line() -> None:
+    edits = range_edits("a\f b\u2028\nc\n", "a\f b\u2028\nd\n")
+    assert [(edit.start_line, edit.end_line) for edit in edits] == [(2, 3)]
+        (2, 3)
+    ]
 
 
 def test_a_text_without_a_final_newline_survives() -> None:

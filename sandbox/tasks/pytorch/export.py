@@ -54,7 +54,6 @@ class _Reader:
     def __init__(self, program: Any) -> None:
         self._program = program
         self._values: dict[str, dict[str, Any]] = {}  # fx name -> reference
-        self._types: dict[tuple[str, int], TensorType] = {}
         self._names: set[str] = set()
 
     def read(self) -> tuple[Graph, list[str], list[Scalar]]:

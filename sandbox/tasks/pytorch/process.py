@@ -1,9 +1,8 @@
-"""The jailed process that holds one user's module: asked over a pair of pipes, kept while it may be
-asked again.
+"""The jailed process that holds one user's module: asked over a pair of pipes, kept while it may be needed.
 
-Importing torch costs a second or more, and tracing leaves the module built, so the process that traced
-it also
-computes the expected outputs. It ends by itself when nobody asks, and is started again when somebody does.
+Importing torch costs a second or more, and tracing leaves the module built, so the process that traced it
+also computes the expected outputs. It ends by itself when nobody asks, and is started again when somebody
+does.
 """
 
 from __future__ import annotations
@@ -60,19 +59,31 @@ class ModuleProcess:
     ) -> tuple[Reply, bytes]:
         """The reply and its arrays. Raises TaskProblem (also for what the process died of), Cancelled."""
         with self._lock:
-            if self._running and not self._running[0].alive:
-                _end_all(self._running)
-            if not self._running:
-                self._running.append(_Running(self._source, self._limits))
             try:
-                return self._running[0].ask(request, draws, cancel)
+                try:
+                    return self._started().ask(request, draws, cancel)
+                except _EndedByItself:  # perhaps in the moment of asking, having been idle for too long
+                    return self._started().ask(request, draws, cancel)
+            except _EndedByItself:
+                _end_all(self._running)
+                raise self._named(broken("exit code 0")) from None
             except TaskProblem as error:
                 _end_all(self._running)
-                named = {"file": self._filename} if error.problem.file == FILE else {}
-                raise TaskProblem(error.problem.model_copy(update=named)) from None
+                raise self._named(error) from None
             except BaseException:
                 _end_all(self._running)
                 raise
+
+    def _started(self) -> _Running:
+        if self._running and not self._running[0].alive:
+            _end_all(self._running)
+        if not self._running:
+            self._running.append(_Running(self._source, self._limits))
+        return self._running[0]
+
+    def _named(self, error: TaskProblem) -> TaskProblem:
+        named = {"file": self._filename} if error.problem.file == FILE else {}
+        return TaskProblem(error.problem.model_copy(update=named))
 
     def close(self) -> None:
         with self._lock:
@@ -82,6 +93,10 @@ class ModuleProcess:
 def _end_all(running: list[_Running]) -> None:
     while running:
         running.pop().end()
+
+
+class _EndedByItself(Exception):
+    """The process ended in order without an answer."""
 
 
 class _Running:
@@ -163,8 +178,10 @@ class _Running:
 
     def _wait(self, cancel: Cancellation) -> None:
         deadline = time.monotonic() + self._limits.wall_seconds
+        reply = select.poll()  # a server may have more open files than `select` can count
+        reply.register(self._reply, select.POLLIN)
         while True:
-            ready, _, _ = select.select([self._reply], [], [], _POLL_SECONDS)
+            ready = reply.poll(_POLL_SECONDS * 1000)
             if ready and os.read(self._reply, 1):
                 return
             if not self.alive:
@@ -187,6 +204,8 @@ class _Running:
         if isinstance(finished, BaseException):
             raise finished
         assert finished is not None
+        if finished.ok:
+            raise _EndedByItself
         said = finished.stderr.decode(errors="replace").strip().splitlines()
         if finished.reason == "memory" or (said and "MemoryError" in said[-1]):
             raise out_of_memory(self._limits)

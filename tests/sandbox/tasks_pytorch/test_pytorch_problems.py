@@ -120,3 +120,11 @@ def test_cancelled(jail: None) -> None:
     cancel.set()
     with pytest.raises(Cancelled):
         load(f"{HEAD}while True:\n    pass\n", Inputs(), cancel)
+
+
+def test_a_file_that_ends_the_process_is_at_fault(jail: None) -> None:
+    with pytest.raises(TaskProblem) as caught:
+        load(f"{HEAD}import os\nos._exit(0)\n", Inputs(), Cancellation(), filename="mine.py")
+    problem = caught.value.problem
+    assert (problem.kind, problem.file) == ("crashed", "mine.py")
+    assert "exit code 0" in problem.message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -129,6 +130,19 @@ def test_process_is_started_again(task: PyTorchTask) -> None:
     """A worker that ended (idle, killed) is not the end of the task."""
     task._process.close()
     assert len(task.expected(task.draws(b"again")[:1], Cancellation())) == 1
+
+
+def test_a_process_that_ends_while_it_is_asked_is_started_again(task: PyTorchTask) -> None:
+    """It ends itself when nobody asked for long, which may be the moment in which somebody does."""
+    draws = task.draws(b"seed of sixteen!")[:1]
+    task.expected(draws, Cancellation())
+    idle = task._process._running[0]
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, idle._request)  # no more requests: it ends in order
+    os.close(nowhere)
+    assert idle.alive
+    assert len(task.expected(draws, Cancellation())) == 1
+    assert task._process._running[0] is not idle
 
 
 def test_user_given_sizes(replies: dict[str, Reply]) -> None:
