@@ -23,7 +23,12 @@ def kernelwright(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def document(finished: subprocess.CompletedProcess[str]) -> Any:
-    return json.loads(finished.stdout)
+    """What it printed, which must be JSON as everybody reads it: without Python's NaN and Infinity."""
+
+    def refuse(word: str) -> None:
+        raise ValueError(f"{word} is no JSON")
+
+    return json.loads(finished.stdout, parse_constant=refuse)
 
 
 @pytest.mark.usefixtures("jail")
@@ -128,6 +133,7 @@ def test_a_missing_file_and_a_wrong_option_say_what_to_do() -> None:
         ("right/saxpy_plain.cu", 0, "passed"),
         ("wrong/saxpy_last_element_missing.cu", 1, "wrong_result"),
         ("wrong/saxpy_guard_off_by_one.cu", 1, "runtime_error"),
+        ("wrong/saxpy_unset_local.cu", 1, "wrong_result"),
     ],
 )
 def test_evaluate_judges_a_given_candidate(kernel: str, code: int, verdict: str) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
+
+from pydantic_core import to_json
 
 from sandbox.types import Evaluation, Problem
 
@@ -12,9 +13,8 @@ GOOD, NOT_GOOD, BAD_INPUT, OWN_FAULT = 0, 1, 2, 3
 
 
 def dump(document: Any) -> None:
-    """One JSON document on stdout."""
-    json.dump(document, sys.stdout, indent=1, ensure_ascii=False)
-    print()
+    """One JSON document on stdout. Floats that are not finite are strings, as in events: JSON has none."""
+    print(to_json(document, indent=1, inf_nan_mode="strings").decode())
 
 
 def say(text: str) -> None:
