@@ -27,8 +27,6 @@ def test_streamed_edits_apply_one_after_the_other(base: str, new: str, lines: in
 def test_only_a_line_feed_ends_a_line() -> None:
     edits = range_edits("a\f b\u2028\nc\n", "a\f b\u2028\nd\n")
     assert [(edit.start_line, edit.end_line) for edit in edits] == [(2, 3)]
-        (2, 3)
-    ]
 
 
 def test_a_text_without_a_final_newline_survives() -> None:
