@@ -599,7 +599,7 @@ export interface TaskSpec {
   graph: Record<string, unknown> | null;
 }
 
-/** A piece of the policy's prose as it is written. Sent, never stored; `reflected` or `action` carries the whole. */
+/** A piece of the policy's prose as it is written. Sent, never stored; `reflected` carries the whole. */
 export interface TextDelta {
   type: "text_delta";
   turn: number;
