@@ -9,7 +9,7 @@ PORT ?= 8000
 # Only where no NVIDIA GPU is: the CPU build of torch. Where this index cannot be reached, pip warns and goes on.
 TORCH_CPU_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: help setup run test lint format types front native browser-test measurements clean
+.PHONY: help setup run test lint format measurements clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16

@@ -161,11 +161,3 @@ TARGETS: dict[str, Target] = {
 }
 
 DEFAULT_TARGET = "sm_90"
-
-
-def find_target(arch: str) -> Target:
-    """The table of `arch`; "sm_90a" and "sm_100f" share their base's. KeyError names the known ones."""
-    plain = arch.rstrip("af")
-    if plain not in TARGETS:
-        raise KeyError(f"unknown target {arch!r}; known: {', '.join(TARGETS)}")
-    return TARGETS[plain]

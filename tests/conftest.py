@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -13,7 +14,7 @@ from sandbox import toolchain
 from sandbox.errors import ToolchainMissing
 
 
-def missing(name: str, sentence: str) -> None:
+def missing(name: str, sentence: str) -> NoReturn:
     """Skip, or fail where KERNELWRIGHT_REQUIRE says that `name` must be there."""
     if name in os.environ.get("KERNELWRIGHT_REQUIRE", "").split(","):
         pytest.fail(sentence)

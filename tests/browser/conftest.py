@@ -46,7 +46,7 @@ def chromium() -> Iterator[Browser]:
 def link(jail: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The one-time link of a fresh server: SQLite, the worker in its process, an empty data folder."""
     if not (ROOT / "webapp" / "static" / "ide" / ".vite" / "manifest.json").is_file():
-        missing("front end", "the front end is not built: cd frontend && npm ci && npm run build")
+        missing("chromium", "the front end is not built: cd frontend && npm ci && npm run build")
     home = tmp_path_factory.mktemp("served")
     unwanted = ("KERNELWRIGHT_DATABASE_URL", "KERNELWRIGHT_BROKER_URL", "KERNELWRIGHT_CHANNEL_URL")
     environment = {name: value for name, value in os.environ.items() if name not in unwanted}

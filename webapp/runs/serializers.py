@@ -94,10 +94,6 @@ def run_summaries(runs: Sequence[AgentRun]) -> list[RunSummary]:
     return [RunSummary(**_summary(run, positions)) for run in runs]
 
 
-def run_summary(run: AgentRun) -> RunSummary:
-    return run_summaries([run])[0]
-
-
 def run_detail(run: AgentRun) -> RunDetail:
     events = folded_events(run)
     trajectory = fold(events)

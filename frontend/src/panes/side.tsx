@@ -2,7 +2,8 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import { ApiError, getDoctor, type Finding } from "../protocol/api";
+import type { Finding } from "../generated/events";
+import { ApiError, getDoctor } from "../protocol/api";
 import { execute } from "../state/commands";
 import { layout, resetLayout, setLayout, sideView, type ThemeChoice } from "../state/layout";
 import { bootstrap } from "../state/workbench";

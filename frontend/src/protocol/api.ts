@@ -2,6 +2,7 @@
 import type {
   EventPage,
   ExampleItem,
+  Finding,
   ProblemDocument,
   RecordedEvent,
   Recording,
@@ -135,14 +136,6 @@ export async function getRecording(id: string): Promise<Recording> {
 
 export async function getSession(): Promise<Session> {
   return (await call("GET", "session")) as Session;
-}
-
-export interface Finding {
-  name: string;
-  ok: boolean;
-  detail: string;
-  /** How to get what is missing. */
-  how: string;
 }
 
 /** What this machine can do, as `kernelwright doctor --json` says it. */

@@ -1,6 +1,6 @@
 """Writes a finished run as a recording of the gallery.
 
-Example: ./manage.py export_recording 6f1c... --title "Row softmax" --label "Recorded run" > softmax.jsonl
+Example: python manage.py export_recording 6f1c... --title "Row softmax" > softmax.jsonl
 """
 
 from __future__ import annotations
