@@ -98,6 +98,8 @@ def _array(
         if inferred.is_scatter(formal.name) and low >= 0 and count <= high - low + 1:
             chosen = rng.permutation(int(high - low) + 1)[:count] + int(low)
             return chosen.astype(formal.dtype)
+    if limit is None and inferred.most is not None and low is None and high is None:
+        low, high = 0, inferred.most
     return draws.integers(rng, count, formal.dtype, low, high)
 
 

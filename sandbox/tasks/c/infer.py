@@ -45,6 +45,7 @@ class Inferred:
     unknown: list[str]  # arrays whose extent is not known
     notes: list[str] = field(default_factory=list)
     nonnegative: bool = False  # integer arrays get no negative values
+    most: int | None = None  # integer arrays get no larger values; None: those of their whole type
     unit_range: bool = False  # floating-point arrays get values from 0 to 1
     float_to_integer: bool = False
     special: bool = True  # NaN and infinities are legal inputs

@@ -40,7 +40,7 @@ class Outcome:
 
     status: Literal["ok", "fault", "timeout", "exit"]
     arrays: Mapping[str, Array]
-    detail: int = 0  # the signal, or the exit code
+    detail: int = 0  # the signal, or the exit code; microseconds of CPU time where it ended well
     array: str | None = None  # a fault's nearest array
     offset: int = 0  # bytes from that array's first element to where the fault was
 
@@ -164,6 +164,7 @@ class _Layout:
                     )
                     for name, (at, count) in places.items()
                 },
+                detail,
             )
         if code == 2:
             return Outcome("timeout", {})

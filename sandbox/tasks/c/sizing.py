@@ -2,7 +2,9 @@
 
 The budget suits an emulator: at most `MOST_ELEMENTS` in all arrays together and `MOST_OPERATIONS` scalar
 operations, both taken from the inferred extents and trip counts. Within it, sizes are as large as can be,
-multiples of 32, and different from each other, so that rows and columns cannot be confused unnoticed.
+multiples of 32, and different from each other, so that rows and columns cannot be confused unnoticed. No
+array is empty at the representative size, and where many sizes multiply, the outer ones stay small so that
+the outputs have elements enough.
 
 The representative size is no secret, the others are: most are drawn afresh for every task that is loaded, and
 some lie a little beyond it, so that neither a list of sizes nor the largest one shown can be relied on.
@@ -31,7 +33,12 @@ _SHAPES = (1.0, 2.0, 1.5, 0.5, 1.25)  # of several extents, relative to the firs
 _SCALES = (65536, 49152, 32768, 24576, 16384, 8192, 4096, 2048, 1024, 768, 512, 448, 384, 320, 256)
 _SMALL_SCALES = (192, 160, 128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1)
 _TILES = (31, 33, 63, 65, 127, 129, 255, 257, 17, 15)
-_SMALL = {"window": 5, "repeat": 6, "bins": 256, "step": 2}
+_SMALL = {"window": 5, "bins": 256, "step": 2}
+#: How often something is repeated: the wish, and what to do with where results do not bear it.
+REPEATS = (32, 12, 6, 3)
+_FEWEST_OUTPUTS = 512  # elements, below which other proportions of the sizes are tried
+_OUTER = (2, 3, 4)  # values for outer sizes, where all of them in proportion would leave nothing
+_NARROW = 3  # a window then
 
 
 @dataclass(frozen=True)
@@ -50,18 +57,61 @@ class Sizing:
         self._given = dict(given)
         self._fixed = dict(fixed)
         self.roles = {name: self._role(name) for name in inferred.sizes}
+        if "extent" not in self.roles.values():  # then what is repeated is all the work there is
+            self.roles = {n: "extent" if role == "repeat" else role for n, role in self.roles.items()}
         self._extents = [name for name in inferred.sizes if self.roles[name] == "extent"]
+        self.repeats = [n for n, role in self.roles.items() if role == "repeat" and n not in self._given]
 
-    def representative(self) -> dict[str, int]:
-        if not self._extents or set(self._given) >= set(self._extents):
-            return self._filled(1, self._given)
-        best: dict[str, int] | None = None
-        for scale in (*_SCALES, *_SMALL_SCALES):
-            sizes = self._filled(scale, self._given)
-            if self._fits(sizes):
-                best = sizes
+    @property
+    def settled(self) -> bool:
+        """Whether the user's inputs block leaves nothing to choose."""
+        return not self.repeats and set(self._given) >= set(self._extents)
+
+    def representative(self, repeats: int = REPEATS[0], share: float = 1.0) -> dict[str, int]:
+        """The largest sizes within `share` of the budget. `repeats`: of whatever is done again and again."""
+        best, most = self._filled(1, repeats=repeats), -1
+        if set(self._given) >= set(self._extents):
+            return best
+        for outer in range(max(len(self._extents) - 1, 1)):
+            sizes = self._largest(outer, repeats, share)
+            outputs = self._outputs(sizes) if sizes is not None else -1
+            if sizes is not None and outputs > most:
+                best, most = sizes, outputs
+            if most >= min(self._enough(best), _FEWEST_OUTPUTS):
                 break
-        return best or self._filled(1, self._given)
+        return best
+
+    def _largest(self, outer: int, repeats: int, share: float) -> dict[str, int] | None:
+        """With the first `outer` extents small, and windows narrower than usual."""
+        for scale in (*_SCALES, *_SMALL_SCALES):
+            if scale > _SCALES[0] * share:
+                continue
+            sizes = self._filled(scale, outer, repeats)
+            if self._fits(sizes, share) and (outer == 0 or self._wide_enough(sizes, outer)):
+                return sizes
+        return None
+
+    def _wide_enough(self, sizes: Mapping[str, int], outer: int) -> bool:
+        windows = [sizes[name] for name, role in self.roles.items() if role == "window"]
+        inner = [sizes[name] for name in self._extents[outer:] if name not in self._given]
+        return not windows or min(inner, default=1) >= 2 * max(windows)
+
+    def _outputs(self, sizes: Mapping[str, int]) -> int:
+        """Elements that are written; 0 where any array is empty."""
+        try:
+            extents = self._inferred.extents({**self._fixed, **sizes})
+        except expressions.ExpressionError:
+            return 0
+        if min(extents.values(), default=1) < 1:
+            return 0
+        return sum(count for name, count in extents.items() if self._inferred.arrays[name].writes)
+
+    def _enough(self, sizes: Mapping[str, int]) -> int:
+        """As many outputs as can be wished for: a sum over everything has only one."""
+        scaled = {*self._extents} - {*self._given}
+        texts = [a.extent_text for a in self._inferred.arrays.values() if a.writes and a.extent_text]
+        grows = any(len(expressions.names(text) & scaled) > 1 for text in texts)
+        return _FEWEST_OUTPUTS if grows else max(1, self._outputs(sizes))
 
     def pool(self, representative: Mapping[str, int]) -> list[Sized]:
         """Candidates for the other draws, several of each kind; the same for every seed, used by
@@ -135,16 +185,21 @@ class Sizing:
             return False
         return self.elements(sizes) <= room * MOST_ELEMENTS
 
-    def _filled(self, scale: int, given: Mapping[str, int]) -> dict[str, int]:
-        """All sizes: extents in proportion to `scale`, the others at their usual small values."""
+    def _filled(self, scale: int, outer: int = 0, repeats: int = REPEATS[0]) -> dict[str, int]:
+        """All sizes: extents in proportion to `scale` (the first `outer` small), the others at their usual
+        small values."""
         sizes: dict[str, int] = {}
         for place, name in enumerate(self._extents):
-            value = scale * _SHAPES[place % len(_SHAPES)]
+            if place < outer:
+                sizes[name] = _OUTER[place % len(_OUTER)]
+                continue
+            value = scale * _SHAPES[(place - outer) % len(_SHAPES)]
             sizes[name] = max(1, int(value) // 32 * 32 if value >= 32 else int(value))
-        sizes.update({n: v for n, v in given.items() if n in self.roles})
+        sizes.update({n: v for n, v in self._given.items() if n in self.roles})
+        small = {**_SMALL, "repeat": repeats, **({"window": _NARROW} if outer else {})}
         for name, role in self.roles.items():
             if name not in sizes and role != "pitch":
-                sizes[name] = _SMALL[role]
+                sizes[name] = small[role]
         widest = max([1, *(sizes[n] for n in self._extents)])
         for name in self.roles:
             sizes.setdefault(name, widest)

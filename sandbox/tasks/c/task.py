@@ -22,6 +22,7 @@ from sandbox.tasks.c.legal import ALL, legal_distributions
 from sandbox.tasks.c.notes import notes
 from sandbox.tasks.c.parse import Program, parse
 from sandbox.tasks.c.probe import Probed, probe
+from sandbox.tasks.c.representative import Trial, representative, vary
 from sandbox.tasks.c.sizing import LARGEST_GIVEN_ELEMENTS, Kind, Sized, Sizing
 from sandbox.tasks.c.trace import trace_extents
 from sandbox.tasks.c.walk import analyse
@@ -144,8 +145,12 @@ def load_c(source: str, *, filename: str, entry: str | None, inputs: Inputs, can
         native = pool.submit(build_native, program, name, parameters, cancel)
         wide = pool.submit(build_wide, program, name, parameters, cancel) if bits is None else None
         inferred = _inferred(program, name, parameters, inputs, native, cancel)
-        pooled = _sizes(parameters, inferred, inputs)
+        sizing = _sizing(parameters, inferred, inputs)
         built = native.result()
+        trial = Trial(built, wide, parameters, inferred, inputs, cancel)
+        sizes = representative(sizing, trial)
+        vary(sizes, trial)
+        pooled = sizing.pool(sizes)
         probed = _probed(built, parameters, inferred, inputs, pooled, cancel)
         distributions = _distributions(program, name, parameters, inferred, probed, inputs, cancel)
         widened = _widened(wide) if wide is not None else None
@@ -184,7 +189,7 @@ def _inferred(
     return inferred
 
 
-def _sizes(parameters: Sequence[Formal], inferred: Inferred, inputs: Inputs) -> list[Sized]:
+def _sizing(parameters: Sequence[Formal], inferred: Inferred, inputs: Inputs) -> Sizing:
     fixed = {
         f.name: int(inputs.scalars.get(f.name, usual_integer(f)))
         for f in parameters
@@ -192,8 +197,7 @@ def _sizes(parameters: Sequence[Formal], inferred: Inferred, inputs: Inputs) -> 
     }
     given = {n: v for n, v in {**inputs.scalars, **inputs.sizes}.items() if n in inferred.sizes}
     sizing = Sizing(inferred, {name: int(value) for name, value in given.items()}, fixed)
-    representative = sizing.representative()
-    elements = sizing.elements(representative)
+    elements = sizing.elements(sizing.representative())
     if elements > LARGEST_GIVEN_ELEMENTS:
         raise TaskProblem(
             Problem(
@@ -202,7 +206,7 @@ def _sizes(parameters: Sequence[Formal], inferred: Inferred, inputs: Inputs) -> 
                 hint="give smaller sizes in the inputs block",
             )
         )
-    return sizing.pool(representative)
+    return sizing
 
 
 def _probed(
