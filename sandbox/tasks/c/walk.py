@@ -6,7 +6,7 @@ whoever uses the result runs the program against guard pages before believing it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -17,9 +17,10 @@ from sandbox.tasks.c.evaluator import LOCAL_INTEGERS, Evaluator, Fact
 from sandbox.tasks.c.facts import ROW_LENGTH, Analysis, Loop
 from sandbox.tasks.c.formals import Formal
 from sandbox.tasks.c.parse import Program
+from sandbox.tasks.c.pointers import pointees
 from sandbox.tasks.c.polynomial import ONE, ZERO, Polynomial
 from sandbox.tasks.c.ranges import NOTHING, Range
-from sandbox.tasks.c.updates import Updates, declared, handed, leaves, step, updates
+from sandbox.tasks.c.updates import Updates, declared, leaves, step, updates
 from sandbox.tasks.c.values import UNKNOWN, Address, Number, Value, divide, join, pinned
 from sandbox.tasks.c.widen import MATHS
 
@@ -218,7 +219,9 @@ class Walker(Evaluator):
         """`before` is evaluated before every trip, `after` behind it."""
         entry = dict(self.env)
         changed = updates(body, (before, after))
-        entry = self._pointees(entry, (before, after, body))
+        pointers = pointees(entry, (before, after, body), self.ranges)
+        entry |= pointers
+        self.env |= pointers
         loop = Loop(sequential=sequential or (body is not None and leaves(body, (c_ast.Break, c_ast.Return))))
         self.peek(before)  # values that the condition loads are older than the loop's counter
         counter = self.ranges.fresh("trip", Range((ZERO,)))
@@ -241,25 +244,6 @@ class Walker(Evaluator):
         self.loops.pop()
         self.operations = outer_operations
         self._leave(entry, steps, counter, changed, early=loop.sequential)
-
-    def _pointees(self, entry: dict[str, Value], nodes: Sequence[c_ast.Node | None]) -> dict[str, Value]:
-        """The same variables, where pointers that the loop may hand to each other point to any of what each
-        other points to at its start."""
-        passed = handed(nodes)
-        starts: dict[str, Value] = {}
-        for name in passed.sources:
-            sources = passed.reach(name)
-            value = entry.get(name)
-            if not isinstance(value, Address):
-                continue
-            for source in sorted(sources):
-                other = entry.get(source)
-                value = join(value, other, self.ranges) if isinstance(other, Address) else value
-            if isinstance(value, Address) and sources & passed.moved:
-                value = replace(value, offset=None)
-            starts[name] = value
-        self.env.update(starts)
-        return {**entry, **starts}
 
     def _enter(
         self, changed: Mapping[str, Updates], entry: Mapping[str, Value], counter: Polynomial, loop: Loop
