@@ -20,6 +20,7 @@ from sandbox.cancellation import Cancellation
 from sandbox.emulator import client as emulator
 from sandbox.emulator.trace import ReplayResult
 from sandbox.errors import Cancelled, JailUnavailable, Judged, TaskProblem, ToolchainMissing
+from sandbox.idle import idle_kernels
 from sandbox.metrics import compulsory_bytes, measure
 from sandbox.placement import array_bytes, place
 from sandbox.plan import Allocate as PlanAllocate
@@ -48,6 +49,8 @@ from sandbox.types import (
 
 #: Wall time for all replays of one judgement.
 REPLAY_SECONDS = 30.0
+#: And for one more, without one of its kernels.
+AGAIN_SECONDS = 5.0
 #: Outputs start as these bytes, in one replay each: an element nobody wrote cannot agree with both.
 POISONS = (0xFF, 0x5A)
 
@@ -156,6 +159,11 @@ class Pipeline:
             report(VerifiedCandidate(judgement.verification))
             verify.judge(judgement.verification)
         with judgement.stage("measure"):
+            report(StageAt("measure"))
+            draw, outputs = reference.draws[main], outcomes.outputs[main][0]
+            replay_again = self._again(
+                lowered, _buffers(self._task.spec.parameters, draw, addresses, POISONS[0])
+            )
             judgement.metrics = measure(
                 outcomes.traced.launches,
                 compiled.compilation.kernels,
@@ -163,6 +171,7 @@ class Pipeline:
                 dict(reference.draws[main].sizes),
                 copies=judgement.plan.copies,
                 task_bytes=compulsory_bytes(self._task.spec.parameters, reference.draws[main].extents),
+                idle=idle_kernels(plans[main], outputs, replay_again),
             )
             report(MeasuredCandidate(judgement.metrics))
 
@@ -195,6 +204,26 @@ class Pipeline:
             target=self._target,
             cancel=self._cancel,
         )
+
+    def _again(
+        self, lowered: emulator.Lowered, buffers: Sequence[emulator.Buffer]
+    ) -> Callable[[LaunchPlan], Mapping[str, bytes] | None]:
+        """Replays another plan on the same buffers."""
+
+        def again(plan: LaunchPlan) -> Mapping[str, bytes] | None:
+            try:
+                [(result, read_back)] = emulator.replay(
+                    lowered,
+                    [emulator.Replay(plan=plan, buffers=buffers, count=False)],
+                    seconds=AGAIN_SECONDS,
+                    threads=os.cpu_count() or 1,
+                    cancel=self._cancel,
+                )
+            except Judged:  # what happens without one of its kernels is not the candidate's fault
+                return None
+            return read_back if result.status == "ok" else None
+
+        return again
 
     def _replay(
         self,

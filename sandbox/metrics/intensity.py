@@ -11,7 +11,7 @@ An estimate from exact counts. For each launch, seconds that the whole GPU would
             where there is such work, and are the work itself where there is none
 
     ideal  = sqrt((a * dram)^2 + flop^2)      actual = sqrt(dram^2 + flop^2 + reread^2 + pipe^2 + issue^2)
-    score  = soft(sum of ideal / sum of actual over launches)
+    score  = soft(sum of ideal, without idle launches / sum of actual over launches)
 
 `a` is 1, or the bytes of the task's own inputs and outputs over all DRAM bytes of the plan where those are
 known and fewer: intermediate arrays that pass through memory are then waste. Distinct sectors alone would
@@ -149,7 +149,8 @@ def assess(launches: Sequence[MeasuredLaunch], task_bytes: int | None = None) ->
         return Finding(None, "No global memory is accessed and no FLOP executed.")
     needed_share = min(1.0, task_bytes / moved) if task_bytes is not None and moved else 1.0
     all_bounds = [bounds(launch) for launch in launches]
-    ideal = sum(each.ideal(needed_share) for each in all_bounds)
+    needed = [each for each, launch in zip(all_bounds, launches, strict=True) if not launch.idle]
+    ideal = sum(each.ideal(needed_share) for each in needed)
     actual = sum(each.actual for each in all_bounds)
     costliest = max(zip(all_bounds, launches, strict=True), key=lambda pair: pair[0].actual)
     return Finding(soft(ideal / actual), _note(*costliest, needed_share))

@@ -5,7 +5,7 @@ them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,6 +27,7 @@ class MeasuredLaunch:
     kernel: CompiledKernel | None  # None when ptxas said nothing of it
     target: Target
     repeats: int = 1
+    idle: bool = False  # the outputs are the same without it
 
     @property
     def name(self) -> str:
@@ -59,16 +60,21 @@ class MeasuredLaunch:
 
 
 def gather(
-    traces: Sequence[LaunchTrace], kernels: Sequence[CompiledKernel], target: Target
+    traces: Sequence[LaunchTrace],
+    kernels: Sequence[CompiledKernel],
+    target: Target,
+    idle: Collection[str] = (),
 ) -> list[MeasuredLaunch]:
-    """Equal launches together, in the order of their first."""
+    """Equal launches together, in the order of their first. `idle`: mangled names of idle kernels."""
     by_symbol = {kernel.symbol: kernel for kernel in kernels}
     alike: dict[tuple[object, ...], list[LaunchTrace]] = {}
     for trace in traces:
         key = (trace.kernel, trace.grid, trace.block, trace.static_shared_bytes, trace.dynamic_shared_bytes)
         alike.setdefault(key, []).append(trace)
     return [
-        MeasuredLaunch(_sum(group), by_symbol.get(group[0].kernel), target, len(group))
+        MeasuredLaunch(
+            _sum(group), by_symbol.get(group[0].kernel), target, len(group), group[0].kernel in idle
+        )
         for group in alike.values()
     ]
 

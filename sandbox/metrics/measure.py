@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from sandbox.emulator.trace import LaunchTrace, LineCounts
 from sandbox.metrics import (
@@ -43,23 +43,26 @@ def measure(
     *,
     copies: int = 0,
     task_bytes: int | None = None,
+    idle: Collection[str] = (),
 ) -> Metrics:
     """`copies`: memcpy operations of the plan. `task_bytes`: bytes of the task's inputs and outputs, each
-    once; where known, arrays that only pass between kernels count as waste.
+    once; where known, arrays that only pass between kernels count as waste. `idle`: kernels without which the
+    outputs are the same; their launches cost what they cost, and nothing else they do counts.
 
     Families that do not apply are absent from `families`. `notes` has one sentence per family present, in the
     same order, then one for each that is absent. Where nothing was launched, that is said before all others.
     """
-    launches = gather(traces, kernels, target)
+    everything = gather(traces, kernels, target, idle)
+    launches = [launch for launch in everything if not launch.idle]
     findings: dict[str, Finding] = {
         "coalescing": coalescing.assess(launches),
         "shared_memory": shared_memory.assess(launches),
         "occupancy": occupancy.assess(launches),
-        "intensity": intensity.assess(launches, task_bytes),
+        "intensity": intensity.assess(everything, task_bytes),
         "divergence": divergence.assess(launches),
         "synchronisation": synchronisation.assess(launches),
         "balance": balance.assess(launches),
-        "overheads": overheads.assess(launches, copies),
+        "overheads": overheads.assess(everything, copies),
     }
     scores = {name: finding.score for name, finding in findings.items() if finding.score is not None}
     absent = [finding.note for finding in findings.values() if finding.score is None]
@@ -67,7 +70,7 @@ def measure(
         structural_score=structural_score(findings),
         families=scores,
         measured_by="emulator",
-        kernels=[kernel_metrics(launch) for launch in launches],
+        kernels=[kernel_metrics(launch) for launch in everything],
         notes=_nothing(traces, sizes) + [findings[name].note for name in scores] + absent,
         sizes=dict(sizes),
     )

@@ -67,6 +67,8 @@ def _note(launches: Sequence[MeasuredLaunch], count: int, copies: int) -> str:
         "local": 1 - _local_factor(launches),
     }
     plan = f"{count:,} {'launch' if count == 1 else 'launches'}"
+    if idle := sorted({launch.name for launch in launches if launch.idle}):
+        plan += f", of which those of {', '.join(idle)} change no output"
     if copies:
         plan += f" and {copies:,} {'copy' if copies == 1 else 'copies'}"
     worst = max(costs, key=lambda name: costs[name])

@@ -47,6 +47,20 @@ def test_verdict(path: Path) -> None:
 
 
 @pytest.mark.usefixtures("jail")
+def test_an_idle_kernel_earns_nothing(tmp_path: Path) -> None:
+    path = ROOT / "tests/fixtures/kernels/right/saxpy_with_idle_kernel.cu"
+    _, with_it = judged(path)
+    alone = tmp_path / "alone.cu"
+    alone.write_text(path.read_text().replace("  show<<<256, 256>>>();\n", ""))
+    _, without_it = judged(alone)
+    assert with_it.score is not None
+    assert without_it.score is not None
+    assert with_it.score < without_it.score
+    assert with_it.metrics is not None
+    assert any("those of show change no output" in note for note in with_it.metrics.notes)
+
+
+@pytest.mark.usefixtures("jail")
 def test_a_wrong_result_shows_the_first_mismatch() -> None:
     _, evaluation = judged(ROOT / "tests/fixtures/kernels/wrong/saxpy_last_element_missing.cu")
     assert evaluation.verification is not None
