@@ -51,7 +51,7 @@ def first_kernel(options: argparse.Namespace) -> int:
             rows.append(_first_turn(request))
         say(f"{'warm-up' if i == 0 else f'run {i}'}: {rows[-1]['seconds']:.2f} s  {rows[-1]['stages']}")
     seconds = [row["seconds"] for row in rows[1:]]
-    result = {
+    result: dict[str, Any] = {
         "benchmark": "first-kernel",
         "machine": _machine(),
         "seconds": {"minimum": min(seconds), "median": statistics.median(seconds), "maximum": max(seconds)},

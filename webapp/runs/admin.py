@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
@@ -45,7 +45,7 @@ class AgentRunAdmin(ReadOnly):
         return super().has_delete_permission(request, obj) and (obj is None or obj.has_ended)
 
     def get_deleted_objects(
-        self, objs: Iterable[Any], request: HttpRequest
+        self, objs: Sequence[Any] | QuerySet[Any], request: HttpRequest
     ) -> tuple[Any, Any, set[str], Any]:
         """Events may not be deleted by themselves; with their run they go."""
         shown, counts, forbidden, protected = super().get_deleted_objects(objs, request)

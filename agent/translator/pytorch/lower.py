@@ -107,7 +107,7 @@ class Lowering:
             Problem(
                 kind="unsupported_construct",
                 message=message,
-                hint="write it with other operations, or use a language model as the policy",
+                hint="write it with other operations",
                 line=self._line,
             )
         )

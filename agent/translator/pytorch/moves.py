@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from agent.translator.pytorch.emit_map import can_vectorise
 from agent.translator.pytorch.lower import FEW_ROWS, LONG_ROW
 from agent.translator.pytorch.plan import Kernel, Plan
 from agent.translator.pytorch.schedule import WARP, Schedule, is_cached, row_mode
+from sandbox.tasks.pytorch.graph import DTYPES
 from sandbox.types import Evaluation, KernelMetrics, LineMetrics
 
+SECTOR_BYTES = 32
 _FEW_BLOCKS = 1.0  # waves: fewer leave multiprocessors without work
 _REREAD = 1.5  # times the data: a row is read again in later passes
 _LOW_OCCUPANCY = 0.75
@@ -42,8 +46,8 @@ def propose(plan: Plan, fused: Plan | None, schedule: Schedule, evaluation: Eval
 def _fuse(plan: Plan, fused: Plan | None, schedule: Schedule) -> Iterator[Proposal]:
     if schedule.fuse or fused is None or len(fused.kernels) >= len(plan.kernels):
         return
-    passed = sum(4 * value.numel for value in plan.scratch)
-    saved = passed - sum(4 * value.numel for value in fused.scratch)
+    passed = sum(_size(value.numel, value.dtype) for value in plan.scratch)
+    saved = passed - sum(_size(value.numel, value.dtype) for value in fused.scratch)
     yield Proposal(
         replace(schedule, fuse=True),
         "Fuse elementwise work into its neighbours",
@@ -59,7 +63,7 @@ def _tile(plan: Plan, schedule: Schedule, measured: dict[str, KernelMetrics]) ->
         return
     kernel, metrics = found
     batch, m, n = kernel.product.shape if kernel.product else (1, 1, 1)
-    used = kernel.length * batch * (m + n) * 4 // 32
+    used = _size(kernel.length * batch * (m + n), kernel.reduces[0].base.dtype) // SECTOR_BYTES
     requests = metrics.global_load_sectors
     if schedule.tile == 0:
         yield Proposal(
@@ -121,9 +125,10 @@ def _cache_rows(plan: Plan, schedule: Schedule, measured: dict[str, KernelMetric
     changed = replace(schedule, cached=True)
     rereading = []
     for kernel in plan.kernels:
-        once = kernel.rows * kernel.length * 4 // 32
         metrics = measured.get(kernel.name)
-        if metrics and is_cached(kernel, changed) and metrics.global_load_sectors > _REREAD * once:
+        if metrics is None or not is_cached(kernel, changed):
+            continue
+        if metrics.global_load_sectors > _REREAD * _row_sectors(kernel):
             rereading.append(kernel)
     found = _heaviest(rereading, measured)
     if schedule.cached or found is None:
@@ -133,7 +138,7 @@ def _cache_rows(plan: Plan, schedule: Schedule, measured: dict[str, KernelMetric
         changed,
         "Keep each row in registers between passes",
         f"{metrics.name} loads {metrics.global_load_sectors} sectors where one pass over its rows takes "
-        f"{kernel.rows * kernel.length * 4 // 32}: every pass reads and computes the row again.",
+        f"{_row_sectors(kernel)}: every pass reads and computes the row again.",
     )
 
 
@@ -226,6 +231,16 @@ def _block_for(plan: Plan) -> int:
     """Threads for a block a row: about four elements a thread of the longest row."""
     longest = max((k.length for k in plan.kernels if k.reduces and not k.reduces[0].rereads), default=WARP)
     return next((t for t in (64, 128, 256, 512) if 4 * t >= longest), 1024)
+
+
+def _size(elements: int, dtype: str) -> int:
+    """Bytes of so many elements."""
+    return elements * np.dtype(DTYPES[dtype]).itemsize
+
+
+def _row_sectors(kernel: Kernel) -> int:
+    """Sectors that one pass over a kernel's rows takes."""
+    return _size(kernel.rows * kernel.length, kernel.reduces[0].base.dtype) // SECTOR_BYTES
 
 
 def _flop(metrics: KernelMetrics) -> int:
