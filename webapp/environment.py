@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
+import tempfile
 from pathlib import Path
 
 
@@ -12,14 +14,15 @@ def secret_key(folder: Path) -> str:
     if configured := os.environ.get("KERNELWRIGHT_SECRET_KEY"):
         return configured
     path = folder / "secret_key"
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return path.read_text().strip()
-    key = secrets.token_urlsafe(64)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(key)
-    return key
+    if not path.exists():
+        # Whole or not at all: a worker that starts beside the server must not read half a key.
+        descriptor, making = tempfile.mkstemp(prefix=".secret_key-", dir=folder)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_urlsafe(64))
+        with contextlib.suppress(FileExistsError):
+            os.link(making, path)
+        os.unlink(making)
+    return path.read_text().strip()
 
 
 def url(name: str) -> str:
