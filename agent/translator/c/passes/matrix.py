@@ -26,6 +26,7 @@ from agent.translator.c.kernels import (
     when_nonempty,
 )
 from agent.translator.c.normalise import last_value, simplified
+from agent.translator.c.passes.bounds import plus, within
 from agent.translator.c.passes.measured import Measured, Offer, number
 from agent.translator.c.passes.strides import flat_index
 from agent.translator.c.schedules import Choice
@@ -237,11 +238,11 @@ def matrix_kernel(context: Context, stage: MapStage, choice: Choice) -> KernelCo
     for axis, batch in zip(("z",), stage.dims[:-2], strict=False):
         lines += index_lines(printer, batch, f"blockIdx.{axis}")[0]
     lo_i, lo_j = printer.expr(found.row.lo), printer.expr(found.square.lo)
-    lines.append(f"const int first_{i} = {_plus(lo_i, f'blockIdx.y * {size}')};")
-    lines.append(f"const int first_{j} = {_plus(lo_j, f'blockIdx.x * {size}')};")
+    lines.append(f"const int first_{i} = {plus(lo_i, f'blockIdx.y * {size}')};")
+    lines.append(f"const int first_{j} = {plus(lo_j, f'blockIdx.x * {size}')};")
     many = each > 1
     lines.append(f"{kind} {total}[{each}][{each}] = {{}};" if many else f"{kind} {total} = 0;")
-    bound_k = _bound(printer.expr(found.inner.bound, 8), found.inner)
+    bound_k = within(printer.expr(found.inner.bound, 8), found.inner)
     lines.append(
         f"for (int first_{k} = {printer.expr(found.inner.lo)}; first_{k} {bound_k}; first_{k} += {DEPTH}) {{"
     )
@@ -289,14 +290,6 @@ def matrix_kernel(context: Context, stage: MapStage, choice: Choice) -> KernelCo
     return KernelCode("\n".join(text), when_nonempty(context, stage.dims, launch))
 
 
-def _plus(lo: str, text: str) -> str:
-    return text if lo == "0" else f"{lo} + {text}"
-
-
-def _bound(text: str, loop: For) -> str:
-    return f"{'<' if loop.relation == '!=' else loop.relation} {text}"
-
-
 def _tile_load(
     context: Context,
     tile: str,
@@ -315,7 +308,7 @@ def _tile_load(
     row_text = f"{part} / {columns}" if along_second else f"{part} % {rows}"
     column_text = f"{part} % {columns}" if along_second else f"{part} / {rows}"
     element = printer.element(load)
-    tests = " && ".join(f"{loop.var.name} {_bound(printer.expr(loop.bound, 8), loop)}" for loop in loops)
+    tests = " && ".join(f"{loop.var.name} {within(printer.expr(loop.bound, 8), loop)}" for loop in loops)
     return [
         f"for (int {part} = {thread}; {part} < {rows * columns}; {part} += {threads}) {{",
         f"    const int {row} = {row_text}, {column} = {column_text};",
@@ -369,7 +362,7 @@ def _results(
     printer = context.printer(whole)
     i, j = found.row.var, found.column.var
     shift = (f" + {edge} * {r}", f" + {edge} * {c}") if each > 1 else ("", "")
-    bounds = [_bound(printer.expr(d.bound, 8), d) for d in (found.row, found.column)]
+    bounds = [within(printer.expr(d.bound, 8), d) for d in (found.row, found.column)]
     if found.square.lo != found.column.lo:
         bounds[1] += f" && {j.name} >= {printer.expr(found.column.lo, 8)}"
     lines = [

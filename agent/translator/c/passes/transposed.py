@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from agent.translator.c.dataflow import arrays_written, names_read
 from agent.translator.c.kernels import Context, KernelCode, most, plain, prepared, signature, when_nonempty
+from agent.translator.c.passes.bounds import plus, within
 from agent.translator.c.passes.measured import Measured, Offer, number, sectors_sentence, shown
 from agent.translator.c.passes.strides import Touch, split_keys, touches
 from agent.translator.c.schedules import Choice
@@ -87,13 +88,13 @@ def transposed_kernel(context: Context, stage: MapStage, choice: Choice) -> Kern
     printer.load = from_tile
     u, v = out.var, into.var
     pad = " + 1" if choice.pad else ""
-    tests = [f"{d.var.name} {_bound(plain_printer.expr(d.bound, 8), d)}" for d in (out, into)]
+    tests = [f"{d.var.name} {within(plain_printer.expr(d.bound, 8), d)}" for d in (out, into)]
     test = " && ".join(tests)
     lines = [*given.prologue]
     lines += [f"__shared__ {load.type.name} {tile}[{EDGE}][{EDGE}{pad}];" for load, tile in text_of.items()]
     lines += [
-        f"const int first_{u.name} = {_plus(plain_printer.expr(out.lo), f'blockIdx.x * {EDGE}')};",
-        f"const int first_{v.name} = {_plus(plain_printer.expr(into.lo), f'blockIdx.y * {EDGE}')};",
+        f"const int first_{u.name} = {plus(plain_printer.expr(out.lo), f'blockIdx.x * {EDGE}')};",
+        f"const int first_{v.name} = {plus(plain_printer.expr(into.lo), f'blockIdx.y * {EDGE}')};",
         f"for (int {part} = threadIdx.y; {part} < {EDGE}; {part} += {ROWS}) {{",
         f"    const {u.type.name} {u.name} = first_{u.name} + {part};",
         f"    const {v.type.name} {v.name} = first_{v.name} + threadIdx.x;",
@@ -129,14 +130,6 @@ def transposed_kernel(context: Context, stage: MapStage, choice: Choice) -> Kern
         f"{stage.name}<<<grid, block>>>({given.call()});",
     ]
     return KernelCode("\n".join(text), when_nonempty(context, stage.dims, launch))
-
-
-def _plus(lo: str, text: str) -> str:
-    return text if lo == "0" else f"{lo} + {text}"
-
-
-def _bound(text: str, loop: For) -> str:
-    return f"{'<' if loop.relation == '!=' else loop.relation} {text}"
 
 
 def offers(context: Context, stage: MapStage, choice: Choice, measured: Measured) -> Iterator[Offer]:
