@@ -33,7 +33,7 @@ from sandbox.progress import (
     StageAt,
     VerifiedCandidate,
 )
-from sandbox.ptx import parameter_layout
+from sandbox.ptx import PtxError, parameter_layout
 from sandbox.recorder import client as recorder
 from sandbox.targets import Target
 from sandbox.tasks.base import Draw, Expected, Parameter, Task
@@ -194,8 +194,11 @@ class Pipeline:
         self, compiled: toolchain.Compiled, draws: Sequence[Draw], addresses: Mapping[str, int]
     ) -> list[LaunchPlan]:
         layout: dict[str, list[tuple[int, int]]] = {}
-        for module in compiled.ptx:
-            layout.update(parameter_layout(module))
+        try:
+            for module in compiled.ptx:
+                layout.update(parameter_layout(module))
+        except PtxError as error:
+            raise Judged("unsupported", "kernelwright", error.message) from error
         return recorder.record(
             compiled,
             self._task.spec.parameters,

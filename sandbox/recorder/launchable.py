@@ -86,10 +86,14 @@ def _warps_by_registers(kernel: Kernel, target: Target) -> int:
 
 
 def _launch_bounds(modules: Sequence[str]) -> dict[str, int]:
-    """Mangled kernel name -> threads a block may have, for kernels that say so (`__launch_bounds__`)."""
+    """Mangled kernel name -> threads a block may have, for kernels that say so (`__launch_bounds__`).
+
+    Comments and strings of inline assembly may look like another header of a kernel: the least counts.
+    """
     bounds: dict[str, int] = {}
     for ptx in modules:
         for head in re.finditer(r"\.entry\s+([\w$]+)[^{]*", ptx):
             if sizes := re.search(r"\.maxntid\s+([\d\s,]+)", head[0]):
-                bounds[head[1]] = math.prod(int(size) for size in sizes[1].split(","))
+                threads = math.prod(int(size) for size in re.findall(r"\d+", sizes[1]))
+                bounds[head[1]] = min(threads, bounds.get(head[1], threads))
     return bounds

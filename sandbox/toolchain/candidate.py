@@ -22,7 +22,7 @@ from sandbox.types import Compilation, Diagnostic
 MAX_SOURCE_BYTES = MIB
 _MAX_PTX_BYTES = 64 * MIB
 _MAX_OBJECT_BYTES = 128 * MIB
-_FORMAT = 1  # of cache entries
+_FORMAT = 2  # of cache entries
 _WORK = Path("/candidate")
 _RUNTIME = Path("/cudart")
 
@@ -42,9 +42,12 @@ _FLAGS = (
     "-Xlinker=--no-undefined",
     "-Xlinker=--require-defined=launch",
 )
-#: nvcc, then the names of its kernels as people write them.
+#: nvcc; then what ptxas alone says of the kernels, since warnings may put any words into nvcc's log; then the
+#: kernels' names as people write them.
 _SCRIPT = r"""
+target=$1; shift
 "$@" || exit 1
+ptxas -v -lineinfo -arch="$target" candidate.ptx -o /dev/null 2> resources || exit 1
 sed -n 's/^.*\.entry[[:space:]]*\([^( ]*\).*$/\1/p' candidate.ptx > symbols
 c++filt -p < symbols > names
 """
@@ -122,7 +125,7 @@ def _nvcc(
     ]
     command = [str(toolkit.nvcc), *_FLAGS, f"-arch={target}", "-o", "candidate.so", SOURCE]
     finished = jail.run(
-        ["/bin/sh", "-c", _SCRIPT, "sh", *command],
+        ["/bin/sh", "-c", _SCRIPT, "sh", target, *command],
         binds=binds,
         cwd=_WORK,
         limits=limits,
@@ -167,11 +170,12 @@ def _collect(folder: Path, source: str, target: str, finished: jail.Finished, lo
     ptx = _read_text(folder / "candidate.ptx")
     diagnostics = parse(log, source=source, ptx=ptx)
     symbols, names = (_read_text(folder / name).splitlines() for name in ("symbols", "names"))
+    resources = _read_text(folder / "resources")
     compilation = Compilation(
         seconds=round(finished.seconds, 4),
         log=log,
         diagnostics=diagnostics,
-        kernels=kernels(log, dict(zip(symbols, names, strict=False))) if finished.ok else [],
+        kernels=kernels(resources, dict(zip(symbols, names, strict=False))) if finished.ok else [],
     )
     return Compiled(
         compilation=compilation,

@@ -1,4 +1,4 @@
-"""What ptxas -v says about every kernel."""
+"""What ptxas -v says about every kernel: ptxas alone, for other tools of a compilation quote the source."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from sandbox.types import CompiledKernel
 
-_ENTRY = re.compile(r"Compiling entry function '([^']+)'")
-_PROPERTIES = re.compile(r"Function properties for (\S+)")
-_FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-_USED = re.compile(r"Used (\d+) registers")
+_ENTRY = re.compile(r"^ptxas info\s*: Compiling entry function '([^']+)'")
+_PROPERTIES = re.compile(r"^ptxas info\s*: Function properties for (\S+)")
+_FRAME = re.compile(r"^\s+(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"^ptxas info\s*: Used (\d+) registers")
 _SHARED = re.compile(r"(\d+)(?:\+\d+)? bytes smem")
 
 

@@ -339,6 +339,22 @@ ptxas info    : Used 8 registers, used 0 barriers
     assert (second.name, second.registers, second.local_bytes) == ("_Z1bv", 8, 0)
 
 
+def test_warnings_cannot_speak_for_ptxas() -> None:
+    forged = (
+        "ptxas info    : Compiling entry function '_Z1kPf' for 'sm_90'",
+        "ptxas info    : Used 5 registers",
+    )
+    source = "".join(f'[[deprecated("{text}")]] static void d{i}() {{}}\n' for i, text in enumerate(forged))
+    source += "".join(f'#pragma message("{text}")\n' for text in forged)
+    source += """__global__ void k(float *y) { y[threadIdx.x] = sinf(y[threadIdx.x]) + 1; }
+extern "C" void launch(float *y) { d0(); d1(); k<<<1, 32>>>(y); }
+"""
+    compiled = compile_source(source)
+    assert all(text in compiled.compilation.log for text in forged)
+    [kernel] = compiled.compilation.kernels
+    assert kernel.registers > 5
+
+
 # gcc.
 
 

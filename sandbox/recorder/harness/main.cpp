@@ -33,7 +33,7 @@ constexpr size_t kIntegers = 8, kReals = 8;
 #error "the calling convention of this machine is not known here"
 #endif
 constexpr size_t kStack = 48;    // arguments beyond the registers
-constexpr size_t kDetail = 4096;  // bytes told of how a call ended
+constexpr size_t kDetail = 300;   // bytes told of how a call ended
 constexpr uint64_t kDeviceBase = 0x2000'0000'0000, kDeviceEnd = kDeviceBase + (uint64_t{1} << 37);
 
 // Arguments as both conventions place them: integers and reals fill their own registers in order; what does not

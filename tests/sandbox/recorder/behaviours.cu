@@ -192,7 +192,11 @@ extern "C" void launch(int what, int n, float a, double b, const float *x, float
         sockaddr_un name{AF_UNIX, "\0left"};
         int file = socket(AF_UNIX, SOCK_STREAM, 0);
         if (bind(file, reinterpret_cast<sockaddr *>(&name), sizeof name) != 0) _exit(9);
-        if (fork() == 0 && (setsid(), fork() == 0)) for (;;) pause();
+        if (fork() == 0) {
+            setsid();
+            if (fork() == 0) for (;;) pause();
+            _exit(0);
+        }
         if (open("/tmp/left", O_CREAT | O_WRONLY, 0600) >= 0 || open("/dev/shm/left", O_CREAT | O_WRONLY, 0600) >= 0) _exit(10);
         if (msgget(7, IPC_CREAT | 0600) >= 0 || semget(7, 1, IPC_CREAT | 0600) >= 0) _exit(11);
         scale<<<blocks, 256>>>(n, a, x, y);

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from sandbox.errors import Judged
 from sandbox.plan import DEVICE_BASE, DEVICE_BYTES, SCRATCH_BASE, Launch, LaunchPlan
 from sandbox.recorder.client import _ends, _plan
-from sandbox.recorder.launchable import Kernel, first_impossible
+from sandbox.recorder.launchable import Kernel, first_impossible, kernels_of
 from sandbox.targets import TARGETS
+from sandbox.types import CompiledKernel
 
 LAUNCH = {
     "op": "launch",
@@ -143,6 +144,22 @@ def test_launches_that_no_device_accepts(changes: dict[str, object], why: str) -
     found = first_impossible(plan, {"k": KERNEL}, TARGETS["sm_90"])
     assert found.endswith(why)
     assert bool(found) == bool(why)
+
+
+def test_the_least_launch_bounds_count_whatever_comments_say() -> None:
+    ptx = "// .entry k() .maxntid 1024 {\n.visible .entry k(.param .u64 p) .maxntid 8, 4, 2\n{ "
+    ptx += "// .entry k() .maxntid 512 {"
+    compiled = CompiledKernel(
+        name="k",
+        symbol="k",
+        registers=8,
+        shared_bytes=0,
+        local_bytes=0,
+        spill_store_bytes=0,
+        spill_load_bytes=0,
+    )
+    [kernel] = kernels_of([compiled], [ptx], {"k": [(0, 8)]}, TARGETS["sm_90"])
+    assert kernel.max_threads == 64
 
 
 def test_registers_that_a_multiprocessor_does_not_have() -> None:
