@@ -26,5 +26,7 @@ def offers(context: Context, stage: MapStage, choice: Choice, measured: Measured
         yield Offer(replace(choice, block=smaller), "Use smaller blocks", reason, 4.0)
     blocks = kernel.grid[0] * kernel.grid[1] * kernel.grid[2]
     if blocks < 132 and measured.warps > blocks:
-        reason = f"Only {blocks} block{'s' if blocks > 1 else ''} for 132 multiprocessors at this size. Smaller blocks reach more of them."
-        yield Offer(replace(choice, block=smaller), "Spread the work over more blocks", reason, 1.0)
+        reason = (
+            f"Only {blocks} block{'s' if blocks > 1 else ''} for 132 multiprocessors at this size. "
+            "Smaller blocks reach more of them."
+        )yield Offer(replace(choice, block=smaller), "Spread the work over more blocks", reason, 1.0)

@@ -401,6 +401,7 @@ def offers(context: Context, stage: MapStage, choice: Choice, measured: Measured
     elif measured.instructions_per_warp > 500 and measured.warps < 1056 and shared_cost <= 4 * now:
         busy = (
             f"Only {number(measured.warps)} warp{'s' if measured.warps > 1 else ''} at work, "
-            f"{number(measured.instructions_per_warp)} instructions each: a thread does all of the loop over `{shown(loop.var.name)}` alone."
+            f"{number(measured.instructions_per_warp)} instructions each: "
+            f"a thread does all of the loop over `{shown(loop.var.name)}` alone."
         )
         yield Offer(replace(choice, rows=32), "Share the inner loop among a warp", busy, 12.0)
