@@ -29,4 +29,5 @@ def offers(context: Context, stage: MapStage, choice: Choice, measured: Measured
         reason = (
             f"Only {blocks} block{'s' if blocks > 1 else ''} for 132 multiprocessors at this size. "
             "Smaller blocks reach more of them."
-        )yield Offer(replace(choice, block=smaller), "Spread the work over more blocks", reason, 1.0)
+        )
+        yield Offer(replace(choice, block=smaller), "Spread the work over more blocks", reason, 1.0)
