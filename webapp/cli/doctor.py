@@ -6,11 +6,20 @@ Example: kernelwright doctor
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
+import os
+from importlib.util import find_spec
+from typing import TypedDict
 
 from sandbox.doctor import examine
 from webapp.cli.output import GOOD, NOT_GOOD, dump
-from webapp.common.services_check import examine_services
+
+
+class Row(TypedDict):
+    name: str
+    ok: bool
+    detail: str
+    how: str
+    needed: bool
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,13 +27,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    findings = [*examine(), *examine_services()]
+    machine = [Row(name=f.name, ok=f.ok, detail=f.detail, how=f.how, needed=f.needed) for f in examine()]
+    rows = machine + _services()
     if options.json:
-        dump([asdict(finding) for finding in findings])
+        dump(rows)
     else:
-        for finding in findings:
-            state = "ok" if finding.ok else "missing" if finding.needed else "not here"
-            print(f"{state:<9} {finding.name:<16} {finding.detail}")
-            if not finding.ok and finding.how:
-                print(f"{'':<26} {finding.how}")
-    return GOOD if all(finding.ok for finding in findings if finding.needed) else NOT_GOOD
+        for row in rows:
+            state = "ok" if row["ok"] else "missing" if row["needed"] else "not here"
+            print(f"{state:<9} {row['name']:<16} {row['detail']}")
+            if not row["ok"] and row["how"]:
+                print(f"{'':<26} {row['how']}")
+    return GOOD if all(row["ok"] for row in rows if row["needed"]) else NOT_GOOD
+
+
+def _services() -> list[Row]:
+    """What a server would use. A machine that only judges has no Django, and needs none of it."""
+    if find_spec("django") is None:
+        detail = "Django is not installed: this machine can judge but not serve"
+        return [Row(name="web", ok=False, detail=detail, how="pip install 'kernelwright[web]'", needed=False)]
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
+    import django
+
+    django.setup()
+    from webapp.common import services_found
+
+    return [
+        Row(name=f.name, ok=f.ok, detail=f.detail, how=f.how, needed=f.needed)
+        for f in services_found.services()
+    ]

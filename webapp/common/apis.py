@@ -25,5 +25,4 @@ class DoctorApi(APIView):
             Finding(name=it.name, ok=it.ok, detail=it.detail, how=it.how, needed=it.needed)
             for it in examine()
         ]
-        services = [services_found.database(), services_found.channel_layer(), services_found.task_queue()]
-        return Response(FindingList(machine + services))
+        return Response(FindingList([*machine, *services_found.services()]))

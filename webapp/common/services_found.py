@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import redis
-from celery import current_app
 from django.conf import settings
 from django.db import DatabaseError, connection
 
+from webapp.celery import app
 from webapp.live.resources import Finding
 
 _SECONDS = 3
+_MANIFEST = Path(__file__).resolve().parents[1] / "static/ide/.vite/manifest.json"
+
+
+def services() -> list[Finding]:
+    """All of them, in the order in which a server needs them."""
+    return [database(), channel_layer(), task_queue(), front_end(), language_model()]
 
 
 def database() -> Finding:
@@ -47,11 +55,24 @@ def task_queue() -> Finding:
         return _found("task_queue", f"in this process, {settings.WORKER_CONCURRENCY} at once")
     where = _place(settings.BROKER_URL)
     try:
-        with current_app.connection_for_write() as broker:
+        with app.connection_for_write() as broker:
             broker.ensure_connection(max_retries=1, timeout=_SECONDS)
     except Exception as error:  # every kind of broker has errors of its own
         return _missing("task_queue", f"the broker ({where}) cannot be reached: {error}", "BROKER_URL")
     return _found("task_queue", f"{where}; workers are started by: celery -A webapp worker")
+
+
+def front_end() -> Finding:
+    if _MANIFEST.exists():
+        return _found("front_end", "built")
+    return Finding(name="front_end", ok=False, detail="not built", how="make setup", needed=False)
+
+
+def language_model() -> Finding:
+    detail = "no endpoint set; the built-in policy needs none"
+    if os.environ.get("KERNELWRIGHT_LLM_BASE_URL"):
+        detail = "an endpoint is set, but this version has no policy that would use it"
+    return Finding(name="llm", ok=False, detail=detail, how="", needed=False)
 
 
 def _place(address: str) -> str:
