@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sandbox.errors import TaskProblem
 from sandbox.plan import DEVICE_BASE, GUARD_BYTES, TASK_BYTES
 from sandbox.tasks.base import Draw, Parameter
+from sandbox.types import Problem
 
 
 def array_bytes(parameter: Parameter, draw: Draw) -> int:
@@ -17,7 +19,7 @@ def array_bytes(parameter: Parameter, draw: Draw) -> int:
 def place(parameters: Sequence[Parameter], draws: Sequence[Draw]) -> dict[str, int]:
     """Array name -> device address, with room for its largest draw and guards on both sides.
 
-    Raises ValueError when the arrays do not fit the range.
+    Raises TaskProblem when the arrays do not fit the range.
     """
     addresses: dict[str, int] = {}
     cursor = DEVICE_BASE + GUARD_BYTES
@@ -27,7 +29,11 @@ def place(parameters: Sequence[Parameter], draws: Sequence[Draw]) -> dict[str, i
             largest = max(array_bytes(parameter, draw) for draw in draws)
             cursor += -(-largest // GUARD_BYTES) * GUARD_BYTES + 2 * GUARD_BYTES
     if cursor > DEVICE_BASE + TASK_BYTES:
-        raise ValueError(
-            f"the task's arrays need {cursor - DEVICE_BASE} bytes; the device range has {TASK_BYTES}"
+        raise TaskProblem(
+            Problem(
+                kind="too_large",
+                message=f"the arrays need {cursor - DEVICE_BASE:,} bytes; a task may have {TASK_BYTES:,}",
+                hint="give smaller sizes in the inputs block",
+            )
         )
     return addresses

@@ -25,7 +25,8 @@ from sandbox.types import Data
 
 Arguments = Mapping[str, int | float]  # parameter name -> scalar value, or an array's device address
 
-_MAX_DOCUMENT_BYTES = 128 * MIB
+#: Of all plans of one judgement together: they are parsed in the judge's own process.
+_MAX_DOCUMENTS_BYTES = 160 * MIB
 _LIMITS = (
     "sm_count",
     "max_threads_per_sm",
@@ -101,6 +102,8 @@ def record(
     with _result_files(len(sets) + 1) as (status, *results):
         finished = _run(compiled.host_object, job, status, results, cancel, limits)
         _require_ended(finished, limits)
+        if sum(os.fstat(file).st_size for file in (status, *results)) > _MAX_DOCUMENTS_BYTES:
+            raise _launch_error("the launch plans are too large")
         ends = _ends(_content(status))
         names = {kernel.symbol: kernel.name for kernel in compiled.compilation.kernels}
         words = _last_words(finished)
@@ -176,10 +179,7 @@ def _result_files(count: int) -> Iterator[list[int]]:
 
 
 def _content(file: int) -> bytes:
-    size = os.fstat(file).st_size
-    if size > _MAX_DOCUMENT_BYTES:
-        raise _launch_error("the launch plan is too large")
-    return os.pread(file, size, 0)
+    return os.pread(file, os.fstat(file).st_size, 0)
 
 
 def _ends(status: bytes) -> dict[int, str]:
