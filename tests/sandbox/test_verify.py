@@ -337,3 +337,40 @@ def test_draws_that_pass_are_counted() -> None:
     zeros: Candidate = lambda draw, truth: {"y": np.zeros_like(truth.native["y"])}  # noqa: E731
     empty = sum(truth.native["y"].size == 0 for truth in case[2])
     assert judged(case, zeros).draws_passed == empty
+
+
+SOLVE = """
+    void solve(int n, const float *a, const float *b, float *x) {
+        for (int i = 0; i < n; i++) {
+            float p = a[4 * i], q = a[4 * i + 1], r = a[4 * i + 2], s = a[4 * i + 3], det = p * s - q * r;
+            x[2 * i] = (b[2 * i] * s - b[2 * i + 1] * q) / det;
+            x[2 * i + 1] = (b[2 * i + 1] * p - b[2 * i] * r) / det;
+        }
+    }
+"""
+
+
+def test_other_roundings_pass_where_some_matrices_are_nearly_singular() -> None:
+    """Every product rounded differently, as a compiler does that fuses multiplications and additions."""
+
+    def fused(draw: Draw, truth: Expected) -> Mapping[str, Array]:
+        a = draw.arrays["a"].astype(np.float64).reshape(-1, 4)
+        b = draw.arrays["b"].astype(np.float64).reshape(-1, 2)
+        with np.errstate(all="ignore"):
+
+            def difference(p: Array, s: Array, q: Array, r: Array) -> Array:
+                return np.float32(p * s - np.float32(q * r)).astype(np.float64)
+
+            det = difference(a[:, 0], a[:, 3], a[:, 1], a[:, 2])
+            first = difference(b[:, 0], a[:, 3], b[:, 1], a[:, 1]) / det
+            second = difference(b[:, 1], a[:, 0], b[:, 0], a[:, 2]) / det
+            return {"x": np.stack([first, second], axis=1).astype(np.float32).ravel()}
+
+    for number in range(12):
+        task = load_task(SOLVE, filename="task.c", entry=None, inputs=None, cancel=Cancellation())
+        draws = task.draws(bytes([number]) * 16)
+        case = task, draws, task.expected(draws, Cancellation())
+        assert outcome(judged(case, fused)) == "passed", number
+        halved: Candidate = lambda draw, truth: {"x": truth.native["x"].astype(np.float16).astype("f4")}  # noqa: E731
+        with np.errstate(all="ignore"):
+            assert outcome(judged(case, halved)) == "wrong_result"

@@ -20,10 +20,15 @@ from sandbox.types import Problem
 
 _POISONS = (0xFF, 0x5A)
 #: By how many units of rounding inputs move when the response is measured; 16 times as much must move it 16
-#: times as far, or the place is a jump and says nothing of rounding.
-_STEP = {"float32": 4.0, "float64": 4096.0}
+#: times as far, or the place is a jump and says nothing of rounding. As little as the wider arithmetic can
+#: tell: close to a pole, only the smallest steps are in proportion.
+_STEP = {"float32": 2.0**-9, "float64": 4096.0}
+#: By how many they move to see which integers hang on a rounding.
+_FEW = (4.0, 64.0)
 _EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52}
 _FURTHER = 16.0
+#: In so many directions: one alone may leave a difference of products where it was.
+_DIRECTIONS = 3
 
 ReductionLength = Callable[[Mapping[str, int]], int]
 
@@ -57,7 +62,13 @@ def expected(
         )
 
     with ThreadPoolExecutor(1) as pool:
-        moved = [_moved(call, formals, precision, further) for further in (1.0, _FURTHER) for call in calls]
+        moved = [
+            _moved(call, formals, precision, direction, step)
+            for direction in range(_DIRECTIONS)
+            for step in (_STEP[precision], _STEP[precision] * _FURTHER)
+            for call in calls
+        ]
+        moved += [_moved(call, formals, precision, 0, step) for step in _FEW for call in calls]
         widely = pool.submit(run, wide, [*calls, *moved], _POISONS[1]) if wide is not None else None
         own = run(native, calls, _POISONS[0])
         for outcome, draw in zip(own, draws, strict=True):
@@ -71,10 +82,11 @@ def expected(
         truth, response, alternatives = dict(native_arrays), {}, {}
         if wider is not None and wider[place].status == "ok":
             truth = {name: wider[place].arrays[name] for name in native_arrays}
-            near, far = wider[len(draws) + place], wider[2 * len(draws) + place]
-            if near.status == far.status == "ok":
-                response = _responses(truth, near.arrays, far.arrays, native_arrays, precision)
-                alternatives = _alternatives(truth, near.arrays, far.arrays)
+            others = wider[len(draws) + place :: len(draws)]
+            if all(other.status == "ok" for other in others):
+                arrays = [other.arrays for other in others]
+                response = _responses(truth, arrays[: -len(_FEW)], native_arrays, precision)
+                alternatives = _alternatives(truth, arrays[-len(_FEW) :])
         results.append(
             Expected(
                 truth={n: a.astype(np.float64) if _is_float(a) else a for n, a in truth.items()},
@@ -88,10 +100,17 @@ def expected(
     return results
 
 
-def _moved(call: Call, formals: Sequence[Formal], precision: str, further: float) -> Call:
-    """Every floating-point input up or down by a few units of rounding: the same way for each `further`."""
-    by = _EPSILON[precision] * _STEP[precision] * further
-    rng = values.generator(b"response")
+def _moved(call: Call, formals: Sequence[Formal], precision: str, direction: int, step: float) -> Call:
+    """Every floating-point input up or down by up to `step` units of rounding: the same way for each `step`.
+
+    By different amounts, or some directions would leave p * s - q * r exactly in proportion.
+    """
+    by = _EPSILON[precision] * step
+    rng = values.generator(b"response", direction)
+
+    def share(shape: tuple[int, ...]) -> Array:
+        return rng.choice([-1.0, 1.0], shape) * rng.uniform(0.25, 1.0, shape)
+
     arrays: dict[str, Array] = {}
     scalars = dict(call.scalars)
     for formal in formals:
@@ -102,40 +121,40 @@ def _moved(call: Call, formals: Sequence[Formal], precision: str, further: float
         if formal.name in call.arrays:
             given = call.arrays[formal.name].astype(np.float64)
             with np.errstate(all="ignore"):
-                arrays[formal.name] = given * (1.0 + by * rng.choice([-1.0, 1.0], given.shape))
+                arrays[formal.name] = given * (1.0 + by * share(given.shape))
         elif formal.name in scalars:
-            scalars[formal.name] = float(scalars[formal.name]) * (1.0 + by * float(rng.choice([-1.0, 1.0])))
+            scalars[formal.name] = float(scalars[formal.name]) * (1.0 + by * float(share(())))
     return Call(scalars, arrays, call.extents)
 
 
 def _responses(
     truth: Mapping[str, Array],
-    near: Mapping[str, Array],
-    far: Mapping[str, Array],
+    moved: Sequence[Mapping[str, Array]],
     native: Mapping[str, Array],
     precision: str,
 ) -> dict[str, Array]:
-    """For one unit of rounding of each output's own type."""
+    """For one unit of rounding of each output's own type: the largest of all directions. `moved` holds near
+    and far outputs in turn."""
     found = {}
     for name, at in truth.items():
         if not _is_float(at):
             continue
-        with np.errstate(all="ignore"):
-            small, large = np.abs(near[name] - at), np.abs(far[name] - at)
-            smooth = np.isfinite(large) & (large < 2 * _FURTHER * small) & (large > _FURTHER / 2 * small)
-            unit = _EPSILON[native[name].dtype.name] / (_EPSILON[precision] * _STEP[precision])
-            found[name] = np.where(smooth, small * unit, 0.0)
+        unit = _EPSILON[native[name].dtype.name] / (_EPSILON[precision] * _STEP[precision])
+        found[name] = np.zeros(at.shape)
+        for near, far in zip(moved[::2], moved[1::2], strict=True):
+            with np.errstate(all="ignore"):
+                small, large = np.abs(near[name] - at), np.abs(far[name] - at)
+                smooth = np.isfinite(large) & (large < 2 * _FURTHER * small) & (large > _FURTHER / 2 * small)
+                found[name] = np.maximum(found[name], np.where(smooth, small * unit, 0.0))
     return found
 
 
-def _alternatives(
-    truth: Mapping[str, Array], near: Mapping[str, Array], far: Mapping[str, Array]
-) -> dict[str, list[Array]]:
+def _alternatives(truth: Mapping[str, Array], moved: Sequence[Mapping[str, Array]]) -> dict[str, list[Array]]:
     """Integer outputs that change when floating-point inputs move by a few units of rounding."""
     return {
-        name: [near[name], far[name]]
+        name: [other[name] for other in moved]
         for name, at in truth.items()
-        if not _is_float(at) and not (np.array_equal(near[name], at) and np.array_equal(far[name], at))
+        if not _is_float(at) and not all(np.array_equal(other[name], at) for other in moved)
     }
 
 

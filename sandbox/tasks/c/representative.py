@@ -20,7 +20,7 @@ from sandbox.cancellation import Cancellation
 from sandbox.errors import TaskProblem
 from sandbox.limits import REFERENCE
 from sandbox.tasks import draws
-from sandbox.tasks.base import Array, Inputs
+from sandbox.tasks.base import Array, Distribution, Inputs
 from sandbox.tasks.c.build import Executable
 from sandbox.tasks.c.fill import fill
 from sandbox.tasks.c.formals import Formal
@@ -37,6 +37,7 @@ _CUTS = 5
 _SEEDS = 4  # scalars are drawn at random, and some of them decide whether a recurrence grows
 #: Native and wide may differ by this much (relative 2-norm): beyond it the next lower precision is as good.
 _AGREEMENT = {"float32": 2.0**-12, "float64": 2.0**-25}
+_ORDINARY = ("uniform", "heavy_tail", "cancellation", "large_offset")
 _FEW = (1, 3)  # the largest value of integers, where those of the whole type make every output the same
 _POISON = 0xA5
 
@@ -52,9 +53,13 @@ class Trial:
     inputs: Inputs
     cancel: Cancellation
 
-    def calls(self, sizes: Mapping[str, int], seeds: int) -> list[Call]:
+    def calls(
+        self, sizes: Mapping[str, int], seeds: int, distribution: Distribution = "normal"
+    ) -> list[Call]:
         return [
-            fill(self.formals, self.inferred, self.inputs, sizes, "normal", draws.generator(b"size", seed))
+            fill(
+                self.formals, self.inferred, self.inputs, sizes, distribution, draws.generator(b"size", seed)
+            )
             for seed in range(seeds)
         ]
 
@@ -127,6 +132,36 @@ def vary(sizes: Mapping[str, int], trial: Trial) -> None:
             break
     else:
         inferred.most = None
+
+
+def meaningful(kinds: Sequence[Distribution], sizes: Mapping[str, int], trial: Trial) -> list[Distribution]:
+    """Without those on which the reference itself has hardly a right digit (matrices without inverse, say):
+    nobody can be held to what it says there. Where terms are meant to cancel, digits may be lost, but no
+    element may leave the range of its type that does not do so in wider arithmetic."""
+    wide = _built(trial.wide)
+    if wide is None:
+        return list(kinds)
+    return [kind for kind in kinds if kind not in _ORDINARY or _meaningful(kind, sizes, trial, wide)]
+
+
+def _meaningful(kind: Distribution, sizes: Mapping[str, int], trial: Trial, wide: Executable) -> bool:
+    calls = trial.calls(sizes, _SEEDS, kind)
+    native, wider = trial.run(trial.native, calls), trial.run(wide, calls)
+    if native is None or wider is None:
+        return True
+    right = _in_range if kind == "cancellation" else _close
+    return all(own.status != "ok" or right(own, other) for own, other in zip(native, wider, strict=True))
+
+
+def _in_range(own: Outcome, other: Outcome) -> bool:
+    """Whether everything that is finite in wider arithmetic is so in its own."""
+    if other.status != "ok":
+        return True
+    return all(
+        np.isfinite(own.arrays[name])[np.isfinite(other.arrays[name])].all()
+        for name in own.arrays
+        if own.arrays[name].dtype.name in _AGREEMENT
+    )
 
 
 def _constant(outcome: Outcome) -> bool:

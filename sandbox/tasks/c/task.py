@@ -22,7 +22,7 @@ from sandbox.tasks.c.legal import ALL, legal_distributions
 from sandbox.tasks.c.notes import notes
 from sandbox.tasks.c.parse import Program, parse
 from sandbox.tasks.c.probe import Probed, probe
-from sandbox.tasks.c.representative import Trial, representative, vary
+from sandbox.tasks.c.representative import Trial, meaningful, representative, vary
 from sandbox.tasks.c.sizing import LARGEST_GIVEN_ELEMENTS, Kind, Sized, Sizing
 from sandbox.tasks.c.trace import trace_extents
 from sandbox.tasks.c.walk import analyse
@@ -152,7 +152,13 @@ def load_c(source: str, *, filename: str, entry: str | None, inputs: Inputs, can
         vary(sizes, trial)
         pooled = sizing.pool(sizes)
         probed = _probed(built, parameters, inferred, inputs, pooled, cancel)
-        distributions = _distributions(program, name, parameters, inferred, probed, inputs, cancel)
+        legal = _distributions(program, name, parameters, inferred, probed, inputs, cancel)
+        distributions = meaningful(legal, sizes, trial)
+        if len(distributions) < len(legal):
+            lost = ", ".join(kind for kind in legal if kind not in distributions)
+            inferred.notes.append(
+                f"not judged on inputs of the kinds {lost}: your program has no digits there"
+            )
         widened = _widened(wide) if wide is not None else None
     spec = _spec(program, name, parameters, inferred, probed, inputs, bits, widened is not None)
     return CTask(spec, parameters, inferred, probed, distributions, built, widened)
