@@ -136,6 +136,8 @@ class _Jail:
             env={},
             pass_fds=[*inherited, *pass_fds],
             bufsize=0,
+            # Ctrl-C at a terminal is for the process that asked: it ends the jail itself, and knows why.
+            process_group=0,
         )
         assert self._process.stdout is not None
         assert self._process.stderr is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -279,6 +280,35 @@ def test_the_jail_dies_with_whoever_started_it(tmp_path: Path) -> None:
     size = (out / "alive").stat().st_size
     time.sleep(0.3)
     assert (out / "alive").stat().st_size == size
+
+
+def test_a_ctrl_c_at_the_terminal_is_the_starters_to_answer(tmp_path: Path) -> None:
+    """A terminal signals its whole foreground group. A jail hit by that would look like one not set up."""
+    out = tmp_path / "out"
+    out.mkdir()
+    code = (
+        "import signal, sys; from pathlib import Path; from sandbox import jail, limits, cancellation\n"
+        "cancel = cancellation.Cancellation()\n"
+        "signal.signal(signal.SIGINT, lambda *_: cancel.set())\n"
+        "bind = jail.Bind(Path(sys.argv[1]), Path('/out'), writable=True)\n"
+        "script = 'touch /out/alive; sleep 20'\n"
+        "done = jail.run(['/bin/sh', '-c', script], binds=[bind], limits=limits.RECORD, cancel=cancel)\n"
+        "print(done.reason)\n"
+    )
+    starter = subprocess.Popen(
+        [sys.executable, "-c", code, str(out)], stdout=subprocess.PIPE, text=True, process_group=0
+    )
+    try:
+        deadline = time.monotonic() + 20
+        while not (out / "alive").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        os.killpg(starter.pid, signal.SIGINT)
+        said, _ = starter.communicate(timeout=10)
+    finally:
+        starter.kill()
+        starter.wait()
+    assert (starter.returncode, said) == (0, "cancelled\n")
 
 
 def test_time_is_up_also_for_those_who_ignore_signals() -> None:
