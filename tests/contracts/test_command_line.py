@@ -82,7 +82,7 @@ BAD_INPUT = {
     "several functions": (
         "f.c",
         b"void f(int n, float *x) { x[0] = n; }\nvoid g(int n, float *x) { x[0] = n; }\n",
-        "f, g",
+        "f (line 1), g (line 2). Say which",
     ),
     "unknown extent": ("f.c", b"void f(float *x) { while (*x > 0.0f) *x++ = 1.0f; }\n", "extent"),
     "not UTF-8": ("f.c", b"/* caf\xe9 */ void f(int n, float *x) { x[0] = n; }\n", "UTF-8"),
@@ -124,6 +124,30 @@ def test_a_missing_file_and_a_wrong_option_say_what_to_do() -> None:
     finished = kernelwright("evaluate", "examples/c/saxpy.c", "examples/c/saxpy.c", "--target", "sm_1")
     assert finished.returncode == 2
     assert "sm_90" in finished.stderr
+    finished = kernelwright("serve", "--port", "99999")
+    assert finished.returncode == 2
+    assert "65535" in finished.stderr
+
+
+@pytest.mark.parametrize(("name", "why"), [(".", "directory"), ("nowhere/out.cu", "no directory")])
+def test_a_result_that_cannot_be_written_is_said_before_the_work(name: str, why: str, tmp_path: Path) -> None:
+    finished = kernelwright("translate", "examples/c/saxpy.c", "-o", tmp_path / name)
+    assert finished.returncode == 2
+    assert why in finished.stderr
+    assert "turn 1" not in finished.stderr
+
+
+@pytest.mark.usefixtures("jail")
+def test_a_reader_that_goes_away_is_no_fault() -> None:
+    argv = [sys.executable, "-m", "webapp.cli.main", "translate", "examples/c/dot.c", "--events"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline()
+        process.stdout.close()
+        said = process.stderr.read().decode()
+    assert process.returncode == 1
+    assert "Broken" not in said
 
 
 @pytest.mark.usefixtures("jail")

@@ -19,6 +19,8 @@ from agent.events import TurnEnded
 from agent.trajectory import Trajectory
 from agent.translate import TranslateRequest, translate
 from sandbox.cancellation import Cancellation
+from sandbox.errors import TaskProblem
+from sandbox.types import Problem
 from webapp.cli.common import read_inputs, read_text
 from webapp.cli.output import GOOD, NOT_GOOD, OWN_FAULT, dump, say
 
@@ -93,7 +95,10 @@ def _first_turn(request: TranslateRequest) -> dict[str, Any]:
 def functions(options: argparse.Namespace) -> int:
     """Translate every function of a folder; one row each: verdict, turns, score, or why not."""
     folder = options.folder or ROOT / "tests/fixtures/c_functions"
-    rows = [_translated(path) for path in sorted([*folder.glob("*.c"), *folder.glob("*.py")])]
+    paths = sorted([*folder.glob("*.c"), *folder.glob("*.py")])
+    if not paths:
+        raise TaskProblem(Problem(kind="no_file", message=f"{folder} has no .c or .py file to translate"))
+    rows = [_translated(path) for path in paths]
     passed = sum(row["verdict"] == "passed" for row in rows)
     if options.json:
         dump(

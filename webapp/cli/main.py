@@ -1,20 +1,20 @@
 """The one command, `kernelwright` (short: `kw`), the same for people, tests and GPU nodes.
 
 Exit codes: 0 done and good, 1 done and not good, 2 bad input (one clear line, what to do), 3 Kernelwright's
-own fault. Results go to stdout, logs and progress to stderr.
+own fault, 130 stopped by Ctrl-C. Results go to stdout, logs and progress to stderr.
 """
 
 from __future__ import annotations
 
 import argparse
-import signal
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
 
 from sandbox.errors import Cancelled, JailUnavailable, TaskProblem, ToolchainMissing
-from webapp.cli.output import BAD_INPUT, OWN_FAULT, complain
+from webapp.cli.output import BAD_INPUT, OWN_FAULT, STOPPED, complain
 
 #: name -> (module, one line). Modules are imported when chosen: only `serve` may load Django.
 COMMANDS = {
@@ -50,8 +50,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return BAD_INPUT
     except (KeyboardInterrupt, Cancelled):
         print("kernelwright: stopped", file=sys.stderr)
-        return 128 + signal.SIGINT
+        return STOPPED
     except BrokenPipeError:
+        # Who read stdout went away, as `head` does. Python flushes once more at its end: let it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
         print(f"kernelwright: own fault: {type(error).__name__}: {error}", file=sys.stderr)

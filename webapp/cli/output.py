@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
@@ -9,7 +10,7 @@ from pydantic_core import to_json
 
 from sandbox.types import Evaluation, Problem
 
-GOOD, NOT_GOOD, BAD_INPUT, OWN_FAULT = 0, 1, 2, 3
+GOOD, NOT_GOOD, BAD_INPUT, OWN_FAULT, STOPPED = 0, 1, 2, 3, 130
 
 
 def dump(document: Any) -> None:
@@ -26,7 +27,8 @@ def one_line(problem: Problem) -> str:
     """A problem as one clear line: place, what, what to do."""
     place = ":".join(str(part) for part in (problem.file, problem.line, problem.column) if part)
     said = f"{place}: {problem.message}" if place else problem.message
-    if problem.choices:
+    words = set(re.findall(r"\w+", problem.message))
+    if not words.issuperset(problem.choices):
         said += f" ({', '.join(problem.choices)})"
     if problem.hint:
         said += f". {problem.hint[0].upper()}{problem.hint[1:]}"

@@ -25,6 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     began = time.monotonic()
+    if not 0 <= options.port <= 65535:
+        say(f"kernelwright: there is no port {options.port}. Give 1 to 65535, or 0 for any that is free")
+        return BAD_INPUT
     try:
         listener = _listen(options.host, options.port)
     except (OSError, OverflowError) as error:

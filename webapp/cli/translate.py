@@ -6,6 +6,7 @@ Example: kernelwright translate examples/c/saxpy.c -o saxpy.cu
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ from sandbox.tasks.load import decode
 from sandbox.types import Problem
 from trainer import reward
 from webapp.cli.common import add_task_arguments, read_bytes, read_inputs, read_text
-from webapp.cli.output import BAD_INPUT, GOOD, NOT_GOOD, OWN_FAULT, complain, dump, say
+from webapp.cli.output import BAD_INPUT, GOOD, NOT_GOOD, OWN_FAULT, STOPPED, complain, dump, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,13 +43,16 @@ def main(options: argparse.Namespace) -> int:
     cancel = Cancellation()
     signal.signal(signal.SIGINT, lambda *_: cancel.set())
     request = _request(options)
+    if options.output is not None:
+        _check_writable(options.output)
     trajectory = Trajectory()
+    narrate = _Narrator()
     for event in translate(request, cancel=cancel):
         trajectory.apply(event)
         if options.events:
             print(event.model_dump_json(), flush=True)
         elif not options.json:
-            _narrate(event)
+            narrate(event)
     assert trajectory.ended is not None
     best = trajectory.best
     if best is not None and options.output is not None:
@@ -95,6 +99,8 @@ def _finish(
         print(best.source)
     if ended.problem is not None:
         complain(ended.problem, False)
+    if ended.reason == "cancelled":
+        return STOPPED
     if best is not None:
         return GOOD
     if ended.reason == "internal_error":
@@ -132,19 +138,51 @@ def _turns(turns: list[Turn]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _narrate(event: Event) -> None:
-    match event:
-        case TurnStarted():
-            say(f"turn {event.turn}: {event.title}")
-        case Stage():
-            say(f"  {event.stage} {event.detail}".rstrip())
-        case Log():
-            say("\n".join("  | " + line for line in event.text.splitlines()))
-        case Reflected():
-            say("\n".join("  " + line for line in event.text.splitlines()))
-        case TurnEnded():
-            say(f"  {event.seconds:.1f} s")
-        case RunEnded():
-            say(f"{event.reason.replace('_', ' ')}: {event.message} ({event.seconds:.1f} s)")
-        case _:
-            pass
+def _check_writable(path: Path) -> None:
+    """Said before minutes of work, not after them. Raises TaskProblem."""
+    why = ""
+    if path.is_dir():
+        why = "it is a directory"
+    elif not path.parent.is_dir():
+        why = f"there is no directory {path.parent}"
+    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+        why = "permission denied"
+    if why:
+        raise TaskProblem(
+            Problem(
+                kind="bad_output",
+                message=f"cannot write {path}: {why}",
+                hint="name a file in a directory of yours with -o, or leave -o out to print the result",
+            )
+        )
+
+
+class _Narrator:
+    """Events as lines for a terminal. A stage that repeats, once for each draw, is said once."""
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def __call__(self, event: Event) -> None:
+        line = self._line(event)
+        if line and not (isinstance(event, Stage) and line == self._last):
+            say(line)
+            self._last = line
+
+    @staticmethod
+    def _line(event: Event) -> str:
+        match event:
+            case TurnStarted():
+                return f"turn {event.turn}: {event.title}"
+            case Stage():
+                return f"  {event.stage} {event.detail}".rstrip()
+            case Log():
+                return "\n".join("  | " + line for line in event.text.splitlines())
+            case Reflected():
+                return "\n".join("  " + line for line in event.text.splitlines())
+            case TurnEnded():
+                return f"  {event.seconds:.1f} s"
+            case RunEnded() if event.problem is None:
+                return f"{event.reason.replace('_', ' ')}: {event.message} ({event.seconds:.1f} s)"
+            case _:
+                return ""  # a problem is said in full at the end
