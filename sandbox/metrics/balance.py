@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sandbox.metrics.finding import Finding, number, percent, soft
+from sandbox.metrics.finding import Finding, counted, number, percent, soft
 from sandbox.metrics.launches import MeasuredLaunch, variation
 
 INSTRUCTIONS_PER_WARP = 4096
@@ -62,7 +62,7 @@ def _note(launch: MeasuredLaunch) -> str:
     filled = fill(launch)
     if soft(filled) < 1 / (1 + spread**2):
         return (
-            f"{launch.name} has only {number(warps.count / launch.repeats)} warps of "
+            f"{launch.name} has only {counted(warps.count / launch.repeats, 'warp')} of "
             f"{number(warps.mean)} instructions each, {percent(filled)} of what the work could keep busy. "
             "Try giving each thread less."
         )

@@ -56,13 +56,17 @@ def _note(lines: Sequence[LineCounts], ideal: int, moved: int) -> str:
         needed = worst.global_store_ideal
     return (
         f"{at(worst.line)} {verb} {counted(sectors / requests, 'sector')} per request "
-        f"({number(needed / requests)} would do): {_cause(sectors / needed)} "
+        f"({number(needed / requests)} would do): {_cause(sectors, needed, requests)} "
         f"In all, {percent(ideal / moved)} of the sectors moved are needed."
     )
 
 
-def _cause(ratio: float) -> str:
+def _cause(sectors: int, needed: int, requests: int) -> str:
     """What such a ratio usually means; the trace knows sectors, not the index expression."""
+    ratio = sectors / needed
+    # Neighbours that begin off a sector's edge touch one sector more, never two: the waste may be that.
+    if sectors - needed <= requests and ratio <= 2:
+        return "requests straddle sector boundaries or span several short rows."
     if ratio >= 6:
         return (
             "consecutive threads are a row apart. Try swapping the loops, or staging a tile in shared memory."

@@ -111,7 +111,7 @@ def _share_rows(plan: Plan, schedule: Schedule, measured: dict[str, KernelMetric
         return
     kernel, metrics = found
     worst = _worst_line(metrics)
-    where = f"line {worst.line}" if worst else metrics.name
+    where = f"Line {worst.line}" if worst else metrics.name
     yield Proposal(
         changed,
         "Reduce each row with a warp",
