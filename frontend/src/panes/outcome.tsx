@@ -4,6 +4,7 @@ import type { Problem, RunEnded } from "../generated/events";
 import { inputsOpen } from "../state/commands";
 import { active, isStale, update, type SourceDocument } from "../state/documents";
 import { plural } from "../state/format";
+import { asksHere, CHOOSES_ENTRY } from "../state/problems";
 import { endingSign, type Sign } from "../state/verdicts";
 import * as bench from "../state/workbench";
 import { fieldText, Icon, SignView } from "./parts";
@@ -87,14 +88,8 @@ function AgainButton(): JSX.Element | null {
   );
 }
 
-/** Kinds whose choices are functions or classes to choose from, and kinds whose choices are arrays to size. */
-const CHOOSES_ENTRY = new Set(["several_functions", "unknown_entry"]);
+/** Kinds whose choices are arrays to size. */
 const ASKS_EXTENT = new Set(["unknown_extent", "reference_faults"]);
-
-/** The hint says how to answer on the command line; here the answer is a button or a form. */
-function asksHere(problem: Problem): boolean {
-  return problem.choices.length > 0 && (CHOOSES_ENTRY.has(problem.kind) || problem.kind === "unknown_extent");
-}
 
 function Choices({ problem, document }: { problem: Problem; document: SourceDocument }): JSX.Element {
   if (ASKS_EXTENT.has(problem.kind)) return <ExtentForm problem={problem} document={document} />;

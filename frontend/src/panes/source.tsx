@@ -106,7 +106,7 @@ function Tabs(): JSX.Element {
   const bar = useRef<HTMLDivElement>(null);
   useEffect(() => {
     bar.current?.querySelector(".tab.active")?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }, [current?.id, list.length]);
+  }, [current?.id, list.length, current !== null && docs.isDraft(current)]);
   return (
     <PaneHeader>
       <div class="tabs" role="group" aria-label="Open sources" ref={bar}>

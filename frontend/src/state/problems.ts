@@ -1,6 +1,6 @@
 /** Everything that needs a person's eye, from the task, nvcc and the checks, in one list. */
 import { computed } from "@preact/signals";
-import type { Diagnostic } from "../generated/events";
+import type { Diagnostic, Problem } from "../generated/events";
 import { active, isStale } from "./documents";
 import { run, shown } from "./workbench";
 
@@ -33,7 +33,7 @@ export const problems = computed<ProblemItem[]>(() => {
       line: problem.line,
       column: problem.column,
       message: problem.message,
-      hint: problem.hint,
+      hint: asksHere(problem) ? "" : problem.hint,
       stale,
     });
   }
@@ -61,6 +61,14 @@ export const problems = computed<ProblemItem[]>(() => {
   }
   return items;
 });
+
+/** Kinds whose choices are functions or classes to choose from. */
+export const CHOOSES_ENTRY: ReadonlySet<string> = new Set(["several_functions", "unknown_entry"]);
+
+/** The hint says how to answer on the command line; here the answer is a button or a form. */
+export function asksHere(problem: Problem): boolean {
+  return problem.choices.length > 0 && (CHOOSES_ENTRY.has(problem.kind) || problem.kind === "unknown_extent");
+}
 
 function ofDiagnostic(diagnostic: Diagnostic): Omit<ProblemItem, "where" | "file"> {
   const { severity, line, column, message } = diagnostic;

@@ -34,7 +34,7 @@ export const submitting = signal(false);
 export const stopping = signal(false);
 export const loadingRun = signal(false);
 
-/** Null: follow the newest turn. */
+/** Null: follow the newest turn while the run goes on, and stand on the best once it has ended. */
 const chosenTurn = signal<number | null>(null);
 export const diffOn = signal(false);
 export const lineView = signal<LineView>("telling");
@@ -45,7 +45,9 @@ export const cursor = signal<{ line: number; column: number; where: "source" | "
 export const turns = computed(() => run.value.turns);
 export const shown = computed(() => {
   const all = turns.value;
-  return all.find((it) => it.number === chosenTurn.value) ?? all.at(-1) ?? null;
+  const { ended, bestTurn } = run.value;
+  const wanted = chosenTurn.value ?? (ended ? bestTurn : null);
+  return all.find((it) => it.number === wanted) ?? all.at(-1) ?? null;
 });
 /** What the diff compares with; null: the turn before. */
 export const diffAgainst = signal<number | null>(null);
