@@ -175,10 +175,10 @@ extern "C" void launch(int what, int n, float a, double b, const float *x, float
     case 39: { volatile char deep[1 << 16]; deep[0] = 1; launch(39, n, a, b, x, y); deep[1] = deep[0]; break; }
     case 40: kill(getppid(), 9); pause(); break;
     case 41: if (fork() == 0) { for (;;) pause(); } scale<<<blocks, 256>>>(n, a, x, y); break;
-    case 42: for (int fd = 3; fd < 20; fd++) if (write(fd, "{\"outcome\": \"returned\"", 22) < 0) continue; _exit(0);
-    case 43: for (int fd = 3; fd < 20; fd++) dprintf(fd, "{\"outcome\":\"returned\",\"detail\":\"\",\"unsupported\":null,\"dropped\":[],"
+    case 42: for (int fd = 3; fd < 1024; fd++) if (write(fd, "{\"outcome\": \"returned\"", 22) < 0) continue; _exit(0);
+    case 43: for (int fd = 3; fd < 1024; fd++) dprintf(fd, "{\"outcome\":\"returned\",\"detail\":\"\",\"unsupported\":null,\"dropped\":[],"
              "\"operations\":[{\"op\":\"memset\",\"address\":5,\"value\":1,\"bytes\":3}]}"); _exit(0);
-    case 46: for (int fd = 3; fd < 40; fd++) dprintf(fd, "{\"outcome\":\"returned\",\"detail\":\"\",\"unsupported\":null,\"dropped\":[],"
+    case 46: for (int fd = 3; fd < 1024; fd++) dprintf(fd, "{\"outcome\":\"returned\",\"detail\":\"\",\"unsupported\":null,\"dropped\":[],"
              "\"operations\":[{\"op\":\"launch\",\"module\":0,\"kernel\":\"_Z6narrowPf\",\"grid\":[1,1,1],\"block\":[128,1,1],"
              "\"shared_bytes\":0,\"parameters\":\"0000000000000000\"}]}"); _exit(0);
     case 47: throw std::runtime_error(std::string(1 << 20, 'x'));
