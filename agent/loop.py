@@ -97,7 +97,8 @@ def _turns(
             best_turn=best.number if best else None,
             seconds=time.monotonic() - turn_began,
         )
-    return "turn_limit", f"all {limits.turns} turns are used; the best turn is kept"
+    used = "the only turn is" if limits.turns == 1 else f"all {limits.turns} turns are"
+    return "turn_limit", f"{used} used; the best turn is kept"
 
 
 def _edits(trajectory: Trajectory, turn: int, action: Submit, version: int) -> Iterator[Edited]:

@@ -141,11 +141,12 @@ def _turns(turns: list[Turn]) -> Iterator[dict[str, Any]]:
 def _check_writable(path: Path) -> None:
     """Said before minutes of work, not after them. Raises TaskProblem."""
     why = ""
-    if path.is_dir():
+    # os.path, not Path: these answer False where looking is forbidden.
+    if os.path.isdir(path):
         why = "it is a directory"
-    elif not path.parent.is_dir():
-        why = f"there is no directory {path.parent}"
-    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+    elif not os.access(path.parent, os.F_OK):
+        why = f"there is no directory {path.parent} that you may see"
+    elif not os.access(path if os.path.exists(path) else path.parent, os.W_OK):
         why = "permission denied"
     if why:
         raise TaskProblem(
