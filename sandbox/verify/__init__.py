@@ -9,7 +9,9 @@ reference in its own precision:
 
 `response` is how far the truth moves when the inputs move by one unit of rounding; it enters every norm, so
 that a sum that cancels to almost nothing is measured against what was summed. A tolerance given by the user
-replaces `allowed`. NaN and infinities must stand where the reference has them. Integers are exact.
+replaces `allowed`. NaN and infinities must stand where the reference has them. One exception: where the
+reference itself ends in NaN or infinity although the truth fits its type (it divided by a difference that
+rounds to zero), the element is not judged, and these may be at most 1/32 of an output. Integers are exact.
 """
 
 from sandbox.verify.conclude import judge, verify
