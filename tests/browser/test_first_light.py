@@ -233,6 +233,9 @@ def test_the_recorded_run_plays(page: Page) -> None:
 
 @pytest.mark.parametrize("theme", ["dark", "light", "high contrast"])
 def test_themes_and_accessibility(softmax: Page, theme: str) -> None:
+    softmax.emulate_media(
+        reduced_motion="reduce"
+    )  # a colour on its way from one theme to the next is neither
     softmax.keyboard.press("Control+k")
     softmax.keyboard.type(f"theme {theme}")
     softmax.keyboard.press("Enter")

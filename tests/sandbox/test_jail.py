@@ -141,7 +141,7 @@ def test_sees_nothing_of_the_machine(tmp_path: Path) -> None:
     wanted = [
         "/etc/passwd",
         "/etc/shadow",
-        "/home",
+        "/mnt",
         str(secret),
         str(project / "tests"),
         "/sys",
@@ -150,6 +150,15 @@ def test_sees_nothing_of_the_machine(tmp_path: Path) -> None:
     ]
     finished = run(f"import os\nfor path in {wanted}: print(os.path.exists(path))")
     assert finished.stdout.split() == [b"False"] * len(wanted)
+
+
+def test_sees_of_the_folders_above_this_project_only_the_way_down() -> None:
+    """A checkout lies anywhere, often below /home: what lies beside it is nobody's business in there."""
+    project = Path(__file__).parent.parent.parent
+    above = [path for path in project.parents if path != Path("/")]
+    finished = run(f"import os\nfor path in {[*map(str, above)]}: print(*os.listdir(path))")
+    seen = [line.split() for line in finished.stdout.decode().splitlines()]
+    assert seen == [[path.name] for path in [project, *above][: len(above)]]
 
 
 def test_has_an_empty_environment(monkeypatch: pytest.MonkeyPatch) -> None:
