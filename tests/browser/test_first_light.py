@@ -82,13 +82,15 @@ def softmax(page: Page) -> Page:
 
 
 def test_translates_before_your_eyes(page: Page) -> None:
-    open_example(page, "Row softmax")
-    expect(page.locator(".source-pane .view-lines")).to_contain_text("row_softmax")
+    # Several turns of a second each, so that what is seen in mid-run can be looked at in mid-run.
+    open_example(page, "Matrix product")
+    expect(page.locator(".source-pane .view-lines")).to_contain_text("matmul")
     translate(page)
     expect(page.locator("[data-connection='live']")).to_contain_text("live")
     expect(page.get_by_role("button", name="Stop")).to_be_enabled()
-    expect(page.locator(".candidate-pane .view-lines")).to_contain_text("__global__")
     expect(page.locator(".elapsed").first).to_be_visible()
+    # The editor renders the lines in sight, which follow what is being written.
+    expect(page.locator(".candidate-pane .view-lines")).to_contain_text("const int")
     wait_for_end(page)
     evidence = page.get_by_role("region", name="Evidence")
     expect(evidence.locator(".verdict")).to_contain_text("verified")
@@ -96,7 +98,7 @@ def test_translates_before_your_eyes(page: Page) -> None:
     expect(evidence.locator(".families")).to_contain_text("Coalescing")
     expect(page.locator(".gutter-cell").first).to_be_visible()
     expect(page.locator(".side-pane .section", has_text="My runs").locator(".row").first).to_contain_text(
-        "row_softmax"
+        "matmul"
     )
     page.keyboard.press("Alt+2")
     expect(page.get_by_role("tabpanel")).to_contain_text("ptxas")
@@ -233,9 +235,8 @@ def test_the_recorded_run_plays(page: Page) -> None:
 
 @pytest.mark.parametrize("theme", ["dark", "light", "high contrast"])
 def test_themes_and_accessibility(softmax: Page, theme: str) -> None:
-    softmax.emulate_media(
-        reduced_motion="reduce"
-    )  # a colour on its way from one theme to the next is neither
+    # A colour on its way from one theme to the next is neither.
+    softmax.emulate_media(reduced_motion="reduce")
     softmax.keyboard.press("Control+k")
     softmax.keyboard.type(f"theme {theme}")
     softmax.keyboard.press("Enter")
