@@ -18,6 +18,7 @@ from sandbox.tasks.c.build import INSIDE, Executable
 from sandbox.tasks.c.formals import Formal
 from sandbox.types import Problem
 
+_RESULTS = INSIDE.parent / "work"  # inside the jail
 _HEADER_WORDS = 2
 _SLOT_WORDS = 4
 _STATUS_WORDS = 4
@@ -83,8 +84,15 @@ def call_reference(
         side = "end" if at_end else "start"
         milliseconds = str(max(int(seconds * 1000), 1))
         done = run(
-            [f"{INSIDE}/reference", f"{INSIDE}/request", "/tmp/work/result", side, str(poison), milliseconds],
-            binds=[Bind(folder, INSIDE), Bind(work, INSIDE.parent / "work", writable=True)],
+            [
+                f"{INSIDE}/{program.name}",
+                f"{INSIDE}/request",
+                f"{_RESULTS}/result",
+                side,
+                str(poison),
+                milliseconds,
+            ],
+            binds=[Bind(folder, INSIDE), Bind(work, _RESULTS, writable=True)],
             limits=limits,
             cancel=cancel,
         )
