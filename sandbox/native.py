@@ -23,47 +23,58 @@ from sandbox.errors import ToolchainMissing
 
 ROOT = Path(__file__).resolve().parent
 OUTPUT = ROOT / "_native"
-_COMMON = ("-std=c++20", "-Wall", "-Wextra", "-Wno-restrict", "-g1", "-fno-plt")
+_COMMON = ("-std=c++20", "-Wall", "-Wextra", "-Wno-restrict", "-g1", "-fPIC", "-pthread")
+# Lowered kernels call helpers of the engine by name; everything else may bind inside its own library.
+_ENGINE_FLAGS = (
+    *("-O3", "-march=native", "-fno-math-errno", "-ffp-contract=off"),
+    *("-fno-plt", "-fno-semantic-interposition"),
+)
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Every `*.cpp` in `name` (below sandbox/) is a source; `*.h` of it and of `includes` are its headers."""
+
+    name: str
+    flags: tuple[str, ...]
+    includes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Target:
-    """One thing to build: every `*.cpp` in `folder` (below sandbox/) is a source, every `*.h` a header."""
+    """One thing to build from folders of sources."""
 
     name: str
-    folder: str
+    folders: tuple[Folder, ...]
     product: str  # file name
-    compile_flags: tuple[str, ...]
     link_flags: tuple[str, ...]
-    version_script: str = ""  # used when the file exists in `folder`
+    version_script: str = ""  # below sandbox/
     links: tuple[str, ...] = ()  # other names for the product in the same folder
 
+
+_ENGINE = Folder("emulator/runtime", _ENGINE_FLAGS)
 
 TARGETS = {
     target.name: target
     for target in (
         Target(
             name="emulate",
-            folder="emulator/runtime",
+            folders=(_ENGINE, Folder("emulator/replay", ("-O2",), includes=("emulator/runtime",))),
             product="kw-emulate",
-            compile_flags=("-O3", "-march=native", "-fno-math-errno", "-ffp-contract=off", "-pthread"),
-            # Lowered kernels call helpers that live in the executable.
             link_flags=("-pthread", "-rdynamic", "-ldl"),
         ),
         Target(
             name="cudart",
-            folder="recorder/runtime",
+            folders=(_ENGINE, Folder("cudart", ("-O2",), includes=("emulator/runtime",))),
             product="libcudart.so.13",
-            compile_flags=("-O2", "-fPIC", "-fvisibility=hidden", "-pthread"),
-            link_flags=("-shared", "-Wl,-soname,libcudart.so.13", "-pthread"),
-            version_script="cudart.map",
+            link_flags=("-shared", "-Wl,-soname,libcudart.so.13", "-Wl,-Bsymbolic", "-pthread", "-ldl"),
+            version_script="cudart/cudart.map",
             links=("libcudart.so",),
         ),
         Target(
             name="record",
-            folder="recorder/harness",
+            folders=(Folder("recorder/harness", ("-O2",)),),
             product="kw-record",
-            compile_flags=("-O2",),
             link_flags=("-ldl",),
         ),
     )
@@ -87,21 +98,23 @@ def build(name: str) -> Path:
     """
     target = TARGETS[name]
     compiler = _compiler()
-    objects = {source: _object_key(target, source, compiler) for source in _sources(target)}
+    objects = {
+        source: (folder, _object_key(folder, source, compiler))
+        for folder in target.folders
+        for source in sorted((ROOT / folder.name).glob("*.cpp"))
+    }
     if not objects:
-        raise NativeBuildFailed(f"{target.folder} has no C++ sources")
-    product = OUTPUT / f"{name}-{_product_key(target, list(objects.values()))}" / target.product
+        raise NativeBuildFailed(f"{target.name} has no C++ sources")
+    product = OUTPUT / f"{name}-{_product_key(target, [key for _, key in objects.values()])}" / target.product
     if product.exists():
         return product
     OUTPUT.mkdir(exist_ok=True)
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        waiting = [pool.submit(_compile, target, *item, compiler) for item in objects.items()]
+        waiting = [
+            pool.submit(_compile, folder, source, key, compiler) for source, (folder, key) in objects.items()
+        ]
     compiled = [future.result() for future in waiting]
     return _link(target, compiled, product, compiler)
-
-
-def _sources(target: Target) -> list[Path]:
-    return sorted((ROOT / target.folder).glob("*.cpp"))
 
 
 @functools.cache
@@ -131,35 +144,35 @@ def cpu_features() -> str:
         return ""
 
 
-def _object_key(target: Target, source: Path, compiler: str) -> str:
-    digest = hashlib.sha256(repr((compiler, machine(), _COMMON, target.compile_flags)).encode())
-    for file in [*sorted((ROOT / target.folder).glob("*.h")), source]:
+def _object_key(folder: Folder, source: Path, compiler: str) -> str:
+    digest = hashlib.sha256(repr((compiler, machine(), _COMMON, folder)).encode())
+    headers = [file for name in (folder.name, *folder.includes) for file in sorted((ROOT / name).glob("*.h"))]
+    for file in [*headers, source]:
         digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()[:20]
 
 
 def _product_key(target: Target, keys: list[str]) -> str:
     digest = hashlib.sha256(repr((keys, target.link_flags)).encode())
-    script = ROOT / target.folder / target.version_script
-    if script.is_file():
-        digest.update(script.read_bytes())
+    if target.version_script:
+        digest.update((ROOT / target.version_script).read_bytes())
     return digest.hexdigest()[:20]
 
 
-def _compile(target: Target, source: Path, key: str, compiler: str) -> Path:
-    product = OUTPUT / "objects" / f"{target.name}-{source.stem}-{key}.o"
+def _compile(folder: Folder, source: Path, key: str, compiler: str) -> Path:
+    product = OUTPUT / "objects" / f"{folder.name.replace('/', '-')}-{source.stem}-{key}.o"
     if not product.exists():
         product.parent.mkdir(parents=True, exist_ok=True)
-        _run_into(product, [compiler, *_COMMON, *target.compile_flags, "-c", str(source)])
+        includes = [f"-I{ROOT / name}" for name in folder.includes]
+        _run_into(product, [compiler, *_COMMON, *folder.flags, *includes, "-c", str(source)])
     return product
 
 
 def _link(target: Target, objects: list[Path], product: Path, compiler: str) -> Path:
     product.parent.mkdir(exist_ok=True)
     flags = list(target.link_flags)
-    script = ROOT / target.folder / target.version_script
-    if script.is_file():
-        flags.append(f"-Wl,--version-script={script}")
+    if target.version_script:
+        flags.append(f"-Wl,--version-script={ROOT / target.version_script}")
     _run_into(product, [compiler, *map(str, objects), *flags])
     for link in target.links:
         with TemporaryDirectory(dir=product.parent) as scratch:

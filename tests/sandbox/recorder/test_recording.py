@@ -154,7 +154,7 @@ def test_occupancy_is_what_an_h200_answers(candidate: toolchain.Compiled) -> Non
 def test_struct_layouts_are_those_of_the_header(candidate: toolchain.Compiled) -> None:
     [plan] = record(candidate, 7)
     theirs = [value for launch in plan.launches for value in values(launch, "<4qQ")[:4]]
-    abi = Path(client.__file__).parent / "runtime" / "abi.h"
+    abi = Path(client.__file__).parent.parent / "cudart" / "abi.h"
     program = """
 #include <cstdio>
 #include "abi.h"

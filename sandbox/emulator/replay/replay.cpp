@@ -4,18 +4,11 @@
 #include <cstring>
 #include <new>
 #include <stdexcept>
-#include <thread>
 
+#include "grid.h"
 #include "trace.h"
 
 namespace kw {
-namespace {
-
-constexpr u32 MAX_SHARED = 232448;  // 227 KiB, the most a block can have on sm_90
-constexpr u64 MAX_COOPERATIVE_BLOCKS = 32;  // each needs a thread of its own
-
-}  // namespace
-
 struct Replayer::Result {
   std::string status = "ok";
   std::string fault = "null";
@@ -177,50 +170,25 @@ bool Replayer::launch(const Operation& operation, bool count, Result& result) {
   LaunchRequest request{kernel, {}, {}, operation.shared, {}, operation.cooperative};
   std::memcpy(request.grid, operation.grid, sizeof request.grid);
   std::memcpy(request.block, operation.block, sizeof request.block);
-  u64 threads = u64{request.block[0]} * request.block[1] * request.block[2];
-  u64 blocks = u64{request.grid[0]} * request.grid[1] * request.grid[2];
-  if (threads == 0 || threads > 1024) return refuse("a block of " + std::to_string(threads) + " threads");
-  if (u64{kernel->dynamic_offset} + operation.shared > MAX_SHARED) return refuse("more shared memory than a block can have");
   request.parameters.assign(operation.data, operation.data + operation.bytes);
   request.parameters.resize(request.parameters.size() + 16);
-
-  Launch launch;
-  launch.request = &request;
-  launch.module = &module_;
-  launch.device = &device_;
-  launch.count = count;
-  launch.deadline = deadline_;
-  launch.blocks = blocks;
-  if (count) device_.clear_sectors();
-  u64 wanted = std::min<u64>(blocks, static_cast<u64>(std::max(1, request_.threads)));
-  if (operation.cooperative) {
-    if (blocks > MAX_COOPERATIVE_BLOCKS) return refuse("a cooperative launch of more than 32 blocks");
-    wanted = blocks;  // all of them have to be resident
+  GridOutcome outcome = run_grid(module_, device_, request, {count, deadline_, request_.threads});
+  switch (outcome.end) {
+    case GridOutcome::End::fault:
+      result.status = "fault";
+      result.fault = fault_json(*outcome.fault, kernel->name);
+      return false;
+    case GridOutcome::End::unsupported:
+      return refuse(outcome.message);
+    case GridOutcome::End::timeout:
+      result.status = "timeout";
+      result.message = outcome.message;
+      return false;
+    case GridOutcome::End::done:
+      if (count) result.traces.push_back(std::move(outcome.trace));
+      return true;
   }
-  std::vector<std::unique_ptr<Worker>> workers;
-  for (u64 i = 0; i < wanted; ++i) workers.push_back(std::make_unique<Worker>(launch));
-  std::vector<std::thread> others;
-  for (u64 i = 1; i < wanted; ++i) others.emplace_back([&worker = *workers[i]] { worker.run(); });
-  workers[0]->run();
-  for (std::thread& other : others) other.join();
-
-  if (launch.fault) {
-    result.status = "fault";
-    result.fault = fault_json(*launch.fault, kernel->name);
-    return false;
-  }
-  if (const char* what = launch.unsupported.load()) return refuse(what);
-  if (launch.timed_out) {
-    result.status = "timeout";
-    result.message = "kernel " + kernel->name + " did not end in time";
-    return false;
-  }
-  if (count) {
-    std::vector<const Worker*> all;
-    for (const auto& worker : workers) all.push_back(worker.get());
-    result.traces.push_back(trace_json(launch, all));
-  }
-  return true;
+  return false;
 }
 
 }  // namespace kw

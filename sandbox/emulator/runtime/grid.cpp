@@ -1,0 +1,58 @@
+#include "grid.h"
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "trace.h"
+
+namespace kw {
+namespace {
+
+constexpr u32 MAX_SHARED = 232448;  // 227 KiB, the most a block can have on sm_90
+constexpr u64 MAX_COOPERATIVE_BLOCKS = 32;  // each needs a thread of its own
+
+GridOutcome refused(const std::string& message) { return {GridOutcome::End::unsupported, message, {}, {}}; }
+
+}  // namespace
+
+GridOutcome run_grid(Module& module, Device& device, const LaunchRequest& request, const GridOptions& options) {
+  const Kernel& kernel = *request.kernel;
+  u64 threads = u64{request.block[0]} * request.block[1] * request.block[2];
+  u64 blocks = u64{request.grid[0]} * request.grid[1] * request.grid[2];
+  if (threads == 0 || threads > 1024) return refused("a block of " + std::to_string(threads) + " threads");
+  if (u64{kernel.dynamic_offset} + request.dynamic_shared > MAX_SHARED)
+    return refused("more shared memory than a block can have");
+  u64 wanted = std::min<u64>(blocks, static_cast<u64>(std::max(1, options.threads)));
+  if (request.cooperative) {
+    if (blocks > MAX_COOPERATIVE_BLOCKS) return refused("a cooperative launch of more than 32 blocks");
+    wanted = blocks;  // all of them have to be resident
+  }
+  Launch launch;
+  launch.request = &request;
+  launch.module = &module;
+  launch.device = &device;
+  launch.count = options.count;
+  launch.deadline = options.deadline;
+  launch.blocks = blocks;
+  if (options.count) device.clear_sectors();
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (u64 i = 0; i < wanted; ++i) workers.push_back(std::make_unique<Worker>(launch));
+  std::vector<std::thread> others;
+  for (u64 i = 1; i < wanted; ++i) others.emplace_back([&worker = *workers[i]] { worker.run(); });
+  workers[0]->run();
+  for (std::thread& other : others) other.join();
+
+  if (launch.fault) return {GridOutcome::End::fault, {}, launch.fault, {}};
+  if (const char* what = launch.unsupported.load()) return refused(what);
+  if (launch.timed_out) return {GridOutcome::End::timeout, "kernel " + kernel.name + " did not end in time", {}, {}};
+  GridOutcome outcome;
+  if (options.count) {
+    std::vector<const Worker*> all;
+    for (const auto& worker : workers) all.push_back(worker.get());
+    outcome.trace = trace_json(launch, all);
+  }
+  return outcome;
+}
+
+}  // namespace kw

@@ -1,0 +1,28 @@
+// Running one launch on threads of this machine, for whoever launches: a replayed plan, or a CUDA program.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "run.h"
+
+namespace kw {
+
+struct GridOptions {
+  bool count = false;    // fill in GridOutcome::trace
+  double deadline = 0;   // of the monotonic clock, in seconds
+  int threads = 1;       // of this machine, at most
+};
+
+struct GridOutcome {
+  enum class End { done, fault, unsupported, timeout };
+  End end = End::done;
+  std::string message;         // unsupported, timeout: a sentence
+  std::optional<Fault> fault;  // fault
+  std::string trace;           // done, counted: one JSON object (trace.h)
+};
+
+// Runs every block, or stops at the first fault (that of the lowest block). Throws std::bad_alloc.
+GridOutcome run_grid(Module& module, Device& device, const LaunchRequest& request, const GridOptions& options);
+
+}  // namespace kw
