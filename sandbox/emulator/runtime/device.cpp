@@ -93,6 +93,7 @@ std::string Device::release(u64 address) {
 }
 
 void Device::clear() {
+  images.clear();
   for (const Allocation& allocation : allocations_) {
     if (!allocation.bytes) continue;
     forget(allocation.address, allocation.end());

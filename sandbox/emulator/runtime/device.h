@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "abi.h"
+#include "texture.h"
 
 namespace kw {
 
@@ -40,6 +41,8 @@ class Device {
   bool initialised(const Allocation& allocation, u64 at, u64 size) const;
   void mark(const Allocation& allocation, u64 at, u64 size);
   void copy_marks(const Allocation& to, u64 to_at, const Allocation& from, u64 from_at, u64 size);
+
+  ImageTable images;  // texture and surface objects
 
   void clear_sectors();
   u64 count_sectors(bool stores) const;
