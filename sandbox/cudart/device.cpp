@@ -72,7 +72,7 @@ EXPORT cudaError_t cudaGetDevice(int *device) {
 EXPORT cudaError_t cudaSetDevice(int device) { return Call().end(device == 0 ? cudaSuccess : cudaErrorInvalidDevice); }
 EXPORT cudaError_t cudaInitDevice(int device, unsigned, unsigned) { return cudaSetDevice(device); }
 EXPORT cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
-EXPORT cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+EXPORT cudaError_t cudaDeviceSynchronize() { return Call().refused(); }
 EXPORT cudaError_t cudaDeviceSetCacheConfig(int) { return cudaSuccess; }
 EXPORT cudaError_t cudaDeviceSetSharedMemConfig(int) { return cudaSuccess; }
 EXPORT cudaError_t cudaDeviceSetLimit(int, size_t) { return cudaSuccess; }
@@ -241,7 +241,7 @@ ALSO(cudaStreamWaitEvent_ptsz, cudaStreamWaitEvent)
 
 EXPORT cudaError_t cudaEventElapsedTime(float *, cudaEvent_t, cudaEvent_t) {
     Call call;
-    if (!call.backend()) return call.end(cudaErrorInitializationError);
+    if (cudaError_t error = call.refused()) return error;
     return call.end(call.backend()->unsupported("cudaEventElapsedTime", "a recorded launch takes no time"));
 }
 

@@ -59,7 +59,7 @@ std::pair<cudaError_t, std::string> refusal(const Launch &launch) {
 cudaError_t start(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream,
                   bool cooperative) {
     Call call;
-    if (!call.backend()) return call.end(cudaErrorInitializationError);
+    if (cudaError_t error = call.refused()) return error;
     Kernel *kernel = find_kernel(function);
     if (!kernel) return call.end(cudaErrorInvalidResourceHandle);
     if (!kernel->known) return call.end(call.backend()->unsupported(kernel->symbol.c_str(), "the kernel is not in the PTX"));
@@ -111,7 +111,7 @@ ALSO(cudaLaunchCooperativeKernel_ptsz, cudaLaunchCooperativeKernel)
 
 EXPORT cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **arguments) {
     Call call;
-    if (!call.backend()) return call.end(cudaErrorInitializationError);
+    if (cudaError_t error = call.refused()) return error;
     bool cooperative = false;
     for (unsigned i = 0; i < config->numAttrs; i++) {
         const cudaLaunchAttribute &attribute = config->attrs[i];

@@ -14,7 +14,7 @@ Address at(const void *pointer) { return reinterpret_cast<Address>(pointer); }
 cudaError_t allocate(void **pointer, size_t bytes) {
     Call call;
     Runtime &state = runtime();
-    if (!call.backend()) return call.end(cudaErrorInitializationError);
+    if (cudaError_t error = call.refused()) return error;
     if (!pointer) return call.end(cudaErrorInvalidValue);
     *pointer = nullptr;
     if (bytes == 0) return cudaSuccess;
@@ -33,14 +33,14 @@ cudaError_t allocate(void **pointer, size_t bytes) {
 cudaError_t release(void *pointer) {
     Call call;
     if (!pointer) return cudaSuccess;
-    if (!call.backend()) return call.end(cudaErrorInitializationError);
+    if (cudaError_t error = call.refused()) return error;
     if (!runtime().allocations.erase(at(pointer))) return call.end(cudaErrorInvalidValue);
     return call.end(call.backend()->release(at(pointer)));
 }
 
 cudaError_t fill(void *to, int value, size_t bytes) {
     Call call;
-    if (!call.backend()) return call.end(cudaErrorInitializationError);
+    if (cudaError_t error = call.refused()) return error;
     if (bytes == 0) return cudaSuccess;
     if (!on_device(to)) return call.end(cudaErrorInvalidValue);
     return call.end(call.backend()->fill(at(to), value & 0xff, bytes));
@@ -48,7 +48,7 @@ cudaError_t fill(void *to, int value, size_t bytes) {
 
 cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, const char *name) {
     Call call;
-    if (!call.backend()) return call.end(cudaErrorInitializationError);
+    if (cudaError_t error = call.refused()) return error;
     if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) return call.end(cudaErrorInvalidMemcpyDirection);
     if (bytes == 0) return cudaSuccess;
     if (!to || !from) return call.end(cudaErrorInvalidValue);
@@ -70,7 +70,7 @@ cudaError_t copy_rows(void *to, size_t to_pitch, const void *from, size_t from_p
     if (width > to_pitch || width > from_pitch) return call.end(cudaErrorInvalidPitchValue);
     if (width == to_pitch && width == from_pitch) return copy(to, from, width * height, kind, name);
     if (height > kMaxRows) {
-        if (!call.backend()) return call.end(cudaErrorInitializationError);
+        if (cudaError_t error = call.refused()) return error;
         return call.end(call.backend()->unsupported(name, "more than 4096 rows are not recorded"));
     }
     for (size_t row = 0; row < height; row++) {
@@ -81,20 +81,36 @@ cudaError_t copy_rows(void *to, size_t to_pitch, const void *from, size_t from_p
     return cudaSuccess;
 }
 
-cudaError_t to_symbol(const void *symbol, const void *from, size_t bytes, size_t offset, cudaMemcpyKind kind) {
-    Call call;
-    if (!call.backend()) return call.end(cudaErrorInitializationError);
+// Finds [offset, offset + bytes) of a variable; `address` is 0 where variables have none, when recording.
+cudaError_t find_symbol(const void *symbol, size_t bytes, size_t offset, const Variable *&variable, Address &address) {
     auto found = runtime().variables.find(symbol);
-    if (found == runtime().variables.end()) return call.end(cudaErrorInvalidSymbol);
-    if (offset > found->second.bytes || bytes > found->second.bytes - offset) return call.end(cudaErrorInvalidValue);
-    if (kind == cudaMemcpyDeviceToDevice || on_device(from))
-        return call.end(call.backend()->unsupported("cudaMemcpyToSymbol", "copies from device memory into a symbol are not recorded"));
-    return call.end(call.backend()->write_symbol(found->second, offset, from, bytes));
+    if (found == runtime().variables.end()) return cudaErrorInvalidSymbol;
+    variable = &found->second;
+    if (offset > variable->bytes || bytes > variable->bytes - offset) return cudaErrorInvalidValue;
+    cudaError_t error = runtime().backend->locate(*variable, address);
+    if (address) address += offset;
+    return error;
 }
 
-cudaError_t from_symbol(const char *name) {
+cudaError_t to_symbol(const void *symbol, const void *from, size_t bytes, size_t offset, cudaMemcpyKind kind) {
     Call call;
-    if (!call.backend()) return call.end(cudaErrorInitializationError);
+    if (cudaError_t error = call.refused()) return error;
+    const Variable *variable = nullptr;
+    Address address = 0;
+    if (cudaError_t error = find_symbol(symbol, bytes, offset, variable, address)) return call.end(error);
+    if (address) return copy(reinterpret_cast<void *>(address), from, bytes, kind, "cudaMemcpyToSymbol");
+    if (kind == cudaMemcpyDeviceToDevice || on_device(from))
+        return call.end(call.backend()->unsupported("cudaMemcpyToSymbol", "copies from device memory into a symbol are not recorded"));
+    return call.end(call.backend()->write_symbol(*variable, offset, from, bytes));
+}
+
+cudaError_t from_symbol(void *to, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind, const char *name) {
+    Call call;
+    if (cudaError_t error = call.refused()) return error;
+    const Variable *variable = nullptr;
+    Address address = 0;
+    if (cudaError_t error = find_symbol(symbol, bytes, offset, variable, address)) return call.end(error);
+    if (address) return copy(to, reinterpret_cast<void *>(address), bytes, kind, name);
     return call.end(call.backend()->unsupported(name, "results that host code reads back are not recorded yet"));
 }
 
@@ -193,13 +209,15 @@ EXPORT cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from,
 }
 ALSO(cudaMemcpyToSymbolAsync_ptsz, cudaMemcpyToSymbolAsync)
 
-EXPORT cudaError_t cudaMemcpyFromSymbol(void *, const void *, size_t, size_t, cudaMemcpyKind) {
-    return from_symbol("cudaMemcpyFromSymbol");
+EXPORT cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset,
+                                        cudaMemcpyKind kind) {
+    return from_symbol(to, symbol, bytes, offset, kind, "cudaMemcpyFromSymbol");
 }
 ALSO(cudaMemcpyFromSymbol_ptds, cudaMemcpyFromSymbol)
 
-EXPORT cudaError_t cudaMemcpyFromSymbolAsync(void *, const void *, size_t, size_t, cudaMemcpyKind, cudaStream_t) {
-    return from_symbol("cudaMemcpyFromSymbolAsync");
+EXPORT cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset,
+                                             cudaMemcpyKind kind, cudaStream_t) {
+    return from_symbol(to, symbol, bytes, offset, kind, "cudaMemcpyFromSymbolAsync");
 }
 ALSO(cudaMemcpyFromSymbolAsync_ptsz, cudaMemcpyFromSymbolAsync)
 
@@ -225,5 +243,16 @@ EXPORT cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, c
     attributes->type = on_device(pointer) ? 2 : 0;
     attributes->device = on_device(pointer) ? 0 : -2;
     attributes->devicePointer = on_device(pointer) ? const_cast<void *>(pointer) : nullptr;
+    return cudaSuccess;
+}
+
+EXPORT cudaError_t cudaGetSymbolAddress(void **pointer, const void *symbol) {
+    Call call;
+    if (cudaError_t error = call.refused()) return error;
+    const Variable *variable = nullptr;
+    Address address = 0;
+    if (cudaError_t error = find_symbol(symbol, 0, 0, variable, address)) return call.end(error);
+    if (!address) return call.end(call.backend()->unsupported("cudaGetSymbolAddress", "it is not recorded"));
+    *pointer = reinterpret_cast<void *>(address);
     return cudaSuccess;
 }

@@ -97,6 +97,11 @@ class Recording final : public Backend {
         return unsupported(call, "results that host code reads back are not recorded yet");
     }
 
+    cudaError_t locate(const Variable &, Address &address) override {
+        address = 0;
+        return cudaSuccess;
+    }
+
     cudaError_t write_symbol(const Variable &to, size_t offset, const void *from, size_t bytes) override {
         if (!room_for(bytes)) return unsupported("cudaMemcpyToSymbol", "uploads of more than 16 MiB are not recorded");
         Object operation;

@@ -15,9 +15,10 @@ int module_of(void **handle) { return *reinterpret_cast<int *>(handle); }
 
 }  // namespace
 
-EXPORT void **__cudaRegisterFatBinary(void *) {
+EXPORT void **__cudaRegisterFatBinary(void *wrapper) {
     Call call;
-    return reinterpret_cast<void **>(new int(runtime().modules++));
+    runtime().fat_binaries.push_back(wrapper);
+    return reinterpret_cast<void **>(new int(static_cast<int>(runtime().fat_binaries.size()) - 1));
 }
 
 EXPORT void __cudaRegisterFatBinaryEnd(void **) {}
@@ -63,10 +64,12 @@ EXPORT cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *s
 
 Kernel *find_kernel(const void *function) {
     auto &kernels = runtime().kernels;
-    if (auto found = kernels.find(function); found != kernels.end()) return &found->second;
+    Kernel *found = nullptr;
+    if (auto place = kernels.find(function); place != kernels.end()) found = &place->second;
     for (auto &[stub, kernel] : kernels)
-        if (&kernel == function) return &kernel;
-    return nullptr;
+        if (&kernel == function) found = &kernel;
+    if (found && !found->known && runtime().backend) runtime().backend->look_up(*found);
+    return found;
 }
 
 EXPORT cudaError_t __cudaGetKernel(cudaKernel_t *handle, const void *stub) {

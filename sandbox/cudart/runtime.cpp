@@ -1,9 +1,13 @@
 // The one runtime of this process, and the tables it is configured with.
 #include "runtime.h"
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
+#include "execute.h"
 #include "recording.h"
+#include "service.h"
 
 Runtime &runtime() {
     static Runtime *instance = new Runtime;  // never destroyed: candidates' destructors may still call us
@@ -13,18 +17,6 @@ Runtime &runtime() {
 int64_t Device::operator[](std::string_view name) const {
     auto found = limits.find(name);
     return found == limits.end() ? 0 : found->second;
-}
-
-namespace {
-
-std::vector<std::string> split(std::string_view text, char at) {
-    std::vector<std::string> parts;
-    while (true) {
-        size_t end = text.find(at);
-        parts.emplace_back(text.substr(0, end));
-        if (end == std::string_view::npos) return parts;
-        text.remove_prefix(end + 1);
-    }
 }
 
 Kernel read_kernel(const std::vector<std::string> &fields) {
@@ -44,22 +36,33 @@ Kernel read_kernel(const std::vector<std::string> &fields) {
     return kernel;
 }
 
-}  // namespace
-
 // Lines of tab-separated fields:
 //     product  <name>
 //     limit    <name>    <number>
 //     kernel   <symbol>  <registers> <shared> <local> <most threads>  <offset>:<size>,...
+void read_tables(Device &device, std::string_view text) {
+    for (const std::string &line : split(text, '\n')) {
+        std::vector<std::string> fields = split(line, '\t');
+        if (fields[0] == "product") device.product = fields[1];
+        if (fields[0] == "limit") device.limits[fields[1]] = std::stoll(fields[2]);
+        if (fields[0] == "kernel") device.kernels[fields[1]] = read_kernel(fields);
+    }
+}
+
 // Starts recording. Called once by the harness, before the candidate is loaded.
 EXPORT void kernelwright_record(const char *tables) {
+    read_tables(runtime().device, tables);
+    runtime().backend = recording();
+}
+
+Call::Call() : lock_(runtime().mutex) {
     Runtime &state = runtime();
-    for (const std::string &line : split(tables, '\n')) {
-        std::vector<std::string> fields = split(line, '\t');
-        if (fields[0] == "product") state.device.product = fields[1];
-        if (fields[0] == "limit") state.device.limits[fields[1]] = std::stoll(fields[2]);
-        if (fields[0] == "kernel") state.device.kernels[fields[1]] = read_kernel(fields);
-    }
-    state.backend = recording();
+    if (state.backend || state.asked) return;
+    state.asked = true;
+    if (const char *socket = std::getenv("KERNELWRIGHT_SERVICE"))
+        state.backend = executing(std::atoi(socket));
+    else
+        std::fprintf(stderr, "kernelwright: no emulator: start this program with `kernelwright exec`\n");
 }
 
 int stream_id(cudaStream_t stream) {

@@ -1,7 +1,8 @@
 // What the runtime knows of the device, the modules and the launches; shared by all parts of this library.
 //
 // The front (registration, memory, launch, device) gives every call the meaning and the errors of the real
-// runtime. What the device is asked to do then goes to one Backend. There is one so far: Recording.
+// runtime. What the device is asked to do then goes to one of two Backends: Recording writes it down for the judge,
+// Executing does it on the emulator.
 #pragma once
 
 #include <cstdint>
@@ -22,17 +23,18 @@ constexpr uint64_t kTaskBytes = uint64_t{1} << 36;
 constexpr Address kScratchBase = kDeviceBase + kTaskBytes;
 constexpr uint64_t kScratchBytes = uint64_t{1} << 36;
 constexpr uint64_t kDeviceBytes = kTaskBytes + kScratchBytes;
+constexpr uint64_t kVariableBytes = uint64_t{1} << 32;  // behind it, where the emulator places variables
 constexpr uint64_t kGuardBytes = 1 << 16;
 
 inline bool on_device(const void *pointer) {
     auto address = reinterpret_cast<Address>(pointer);
-    return address >= kDeviceBase && address < kDeviceBase + kDeviceBytes;
+    return address >= kDeviceBase && address < kDeviceBase + kDeviceBytes + kVariableBytes;
 }
 
 struct Kernel {
     int module = 0;
     std::string symbol;  // mangled
-    bool known = false;  // the judge found it in the PTX; only then is the rest filled
+    bool known = false;  // it was found in the PTX; only then is the rest filled
     int registers = 0;
     int static_shared = 0;
     int local_bytes = 0;
@@ -60,12 +62,16 @@ struct Launch {
 class Backend {
   public:
     virtual ~Backend() = default;
+    // Fills in what the code says of a kernel, where the tables of the start do not.
+    virtual void look_up(Kernel &) {}
     virtual cudaError_t allocate(Address address, size_t bytes) = 0;
     virtual cudaError_t release(Address address) = 0;
     virtual cudaError_t fill(Address to, int value, size_t bytes) = 0;
     virtual cudaError_t copy(Address to, Address from, size_t bytes) = 0;
     virtual cudaError_t upload(Address to, const void *from, size_t bytes) = 0;
     virtual cudaError_t download(void *to, Address from, size_t bytes, const char *call) = 0;
+    // One of these two: where a variable lies, or a write to one that has no address.
+    virtual cudaError_t locate(const Variable &variable, Address &address) = 0;
     virtual cudaError_t write_symbol(const Variable &to, size_t offset, const void *from, size_t bytes) = 0;
     virtual cudaError_t launch(Launch launch) = 0;
     // A launch the device would have refused: `reason` is a clause, "the grid is empty".
@@ -87,8 +93,10 @@ struct Runtime {
     std::recursive_mutex mutex;
     Device device;
     Backend *backend = nullptr;
+    bool asked = false;  // for the emulator's service, at the first call
     cudaError_t last_error = cudaSuccess;
-    int modules = 0;
+    cudaError_t sticky = cudaSuccess;         // of a kernel that failed: every later call says so
+    std::vector<const void *> fat_binaries;  // by module
     std::map<const void *, Kernel> kernels;  // by host stub
     std::map<const void *, Variable> variables;
     std::map<Address, size_t> allocations;
@@ -101,7 +109,11 @@ Runtime &runtime();
 // Takes the lock and remembers an error as the runtime does. Use: `return Call().end(error);`
 class Call {
   public:
-    Call() : lock_(runtime().mutex) {}
+    Call();
+    // Why nothing can be done; cudaSuccess when something can.
+    cudaError_t refused() const {
+        return end(backend() ? runtime().sticky : cudaErrorInitializationError);
+    }
     cudaError_t end(cudaError_t error) const {
         if (error != cudaSuccess) runtime().last_error = error;
         return error;
@@ -114,6 +126,8 @@ class Call {
 
 Kernel *find_kernel(const void *function);  // host stub or kernel handle; nullptr when unknown
 int stream_id(cudaStream_t stream);         // -1 when it is no stream
+Kernel read_kernel(const std::vector<std::string> &fields);  // of a line `kernel`
+void read_tables(Device &device, std::string_view text);
 int blocks_per_multiprocessor(const Kernel &kernel, int threads, size_t dynamic_shared);
 const char *error_name(cudaError_t error);
 const char *error_text(cudaError_t error);

@@ -1,0 +1,104 @@
+#include "code.h"
+
+#include <cstring>
+#include <stdexcept>
+
+#include "fatbin.h"
+
+DeviceCode::Unit &DeviceCode::unit(int module) {
+    Unit &unit = units_[module];
+    if (unit.sent) return unit;
+    unit.sent = true;
+    const Device &device = runtime().device;
+    Code code = read_fat_binary(runtime().fat_binaries.at(module),
+                                static_cast<int>(device["major"] * 10 + device["minor"]));
+    unit.problem = code.problem;
+    if (code.ptx.size() > 1) unit.problem = "device code of several object files linked together (-rdc=true)";
+    if (!unit.problem.empty()) return unit;
+    Service::Answer answer = service_.ask("module\t" + std::to_string(module), code.ptx[0]);
+    if (!answer.ok()) {
+        unit.problem = answer.why();
+        return unit;
+    }
+    for (const std::string &line : split(service_.read(answer), '\n')) {
+        std::vector<std::string> fields = split(line, '\t');
+        if (fields[0] != "kernel") continue;
+        Kernel kernel = read_kernel(fields);
+        kernel.module = module;
+        if (auto found = code.resources.find(kernel.symbol); found != code.resources.end()) {
+            kernel.registers = found->second.registers;
+            kernel.local_bytes = found->second.local_bytes;
+        }
+        unit.kernels[kernel.symbol] = kernel;
+    }
+    return unit;
+}
+
+const Kernel *DeviceCode::find(int module, const std::string &symbol, std::string &problem) {
+    Unit &code = unit(module);
+    auto found = code.kernels.find(symbol);
+    if (found != code.kernels.end()) return &found->second;
+    problem = code.problem.empty() ? "the kernel is not in the PTX" : code.problem;
+    return nullptr;
+}
+
+DeviceCode::Lowered DeviceCode::lower(int module, const std::string &symbol, std::string &problem) {
+    Unit &code = unit(module);
+    auto found = code.lowered.find(symbol);
+    if (found == code.lowered.end()) {
+        Service::Answer answer = service_.ask("lower\t" + std::to_string(module) + "\t" + symbol);
+        if (!answer.ok() || answer.file < 0) {
+            problem = answer.why();
+            return {};
+        }
+        // The file stays open: the loader knows libraries by their path, which must not come to mean another one.
+        std::string path = "/proc/self/fd/" + std::to_string(answer.file);
+        auto loaded = std::make_unique<kw::Module>(path);
+        if (!code.placed) place_variables(code, *loaded);
+        bind(code, *loaded);
+        found = code.lowered.emplace(symbol, std::move(loaded)).first;
+    }
+    // A text is lowered alone, so it is the first module of its library.
+    const kw::Kernel *kernel = found->second->kernel(0, symbol);
+    if (!kernel) problem = "the kernel is not in its lowered module";
+    return {found->second.get(), kernel};
+}
+
+void DeviceCode::place_variables(Unit &unit, kw::Module &code) {
+    unit.placed = true;
+    for (const kw::Variable &variable : code.variables) {
+        Address at = (next_variable_ + 255) & ~Address{255};
+        std::string problem = memory_.allocate(at, variable.bytes, variable.name, true, 0);
+        if (!problem.empty()) throw std::runtime_error("no room for the variable " + variable.name + ": " + problem);
+        if (!variable.data.empty()) std::memcpy(kw::Device::pointer(at), variable.data.data(), variable.data.size());
+        unit.variables[variable.name] = at;
+        next_variable_ = at + variable.bytes + kw::GUARD_BYTES;
+    }
+    for (const kw::Relocation &relocation : code.relocations) {
+        auto from = unit.variables.find(relocation.variable), to = unit.variables.find(relocation.target);
+        if (from == unit.variables.end() || to == unit.variables.end())
+            throw std::runtime_error("an initialiser with the address of " + relocation.target);
+        Address value = to->second + relocation.target_offset;
+        std::memcpy(kw::Device::pointer(from->second + relocation.offset), &value, sizeof value);
+    }
+}
+
+void DeviceCode::bind(const Unit &unit, kw::Module &code) const {
+    for (kw::Variable &variable : code.variables) {
+        auto found = unit.variables.find(variable.name);
+        if (found == unit.variables.end()) throw std::runtime_error("the variable " + variable.name + " has no place");
+        variable.address = found->second;
+        if (variable.slot >= 0) code.addresses[variable.slot] = variable.address;
+    }
+}
+
+Address DeviceCode::address(int module, const std::string &name, std::string &problem) {
+    Unit &code = unit(module);
+    // What variables hold at first is known with the first kernel that is lowered.
+    for (auto kernel = code.kernels.begin(); !code.placed && kernel != code.kernels.end(); ++kernel)
+        lower(module, kernel->first, problem);
+    auto found = code.variables.find(name);
+    if (found != code.variables.end()) return found->second;
+    if (problem.empty()) problem = code.problem.empty() ? "no kernel of its file uses it" : code.problem;
+    return 0;
+}

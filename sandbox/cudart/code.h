@@ -1,0 +1,49 @@
+// The program's device code: sent to the service that lowers it, loaded, its variables given their places.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device.h"
+#include "module.h"
+#include "runtime.h"
+#include "service.h"
+
+class DeviceCode {
+  public:
+    DeviceCode(Service &service, kw::Device &memory) : service_(service), memory_(memory) {}
+
+    // What the tables say of a kernel; null, and why, where there is no such code.
+    const Kernel *find(int module, const std::string &symbol, std::string &problem);
+
+    struct Lowered {
+        kw::Module *module = nullptr;
+        const kw::Kernel *kernel = nullptr;
+    };
+    // The kernel as native code, lowered on its first launch. Null, and why: in words for people.
+    Lowered lower(int module, const std::string &symbol, std::string &problem);
+
+    // Where a variable lies; 0, and why.
+    Address address(int module, const std::string &name, std::string &problem);
+
+  private:
+    struct Unit {
+        bool sent = false;
+        std::string problem;
+        std::map<std::string, Kernel, std::less<>> kernels;
+        std::map<std::string, std::unique_ptr<kw::Module>, std::less<>> lowered;  // by kernel
+        bool placed = false;
+        std::map<std::string, Address, std::less<>> variables;
+    };
+
+    Unit &unit(int module);
+    void place_variables(Unit &unit, kw::Module &code);
+    void bind(const Unit &unit, kw::Module &code) const;
+
+    Service &service_;
+    kw::Device &memory_;
+    std::map<int, Unit> units_;
+    Address next_variable_ = kw::VARIABLE_BASE + kw::GUARD_BYTES;
+};

@@ -1,0 +1,7 @@
+// The backend that does everything at once, in the program's own process, on the emulator.
+#pragma once
+
+#include "runtime.h"
+
+// Starts executing: asks the service behind `socket` how. Ends the process when there is no service.
+Backend *executing(int socket);

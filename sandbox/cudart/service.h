@@ -1,0 +1,39 @@
+// The library's side of the socket to the process that started the program (sandbox/program is the other side).
+//
+// KERNELWRIGHT_SERVICE names an open SOCK_SEQPACKET socket. One message asks, one answers, in order. A message is
+// words separated by tabs; what is larger travels in a memory file passed along with it.
+//
+//     configure                           -> ok, and a file of lines: the tables of kernelwright_record (product,
+//                                            limit), and `option <name> <value>`
+//     module <id>             and PTX     -> ok, and a file of `kernel` lines (registers 0: not known), or
+//                                            unsupported <message>
+//     lower <id> <symbol>                 -> ok, and the lowered library, or unsupported <message>
+//     fault | trace | finish  and JSON    -> ok
+//     note <text>                         -> ok; the service prints it as one line on standard error, once
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+class Service {
+  public:
+    struct Answer {
+        std::vector<std::string> words;  // the first one is "ok" or says what is wrong
+        int file = -1;                   // the caller's to close
+        bool ok() const { return !words.empty() && words[0] == "ok"; }
+        std::string why() const { return words.size() > 1 ? words[1] : "the emulator's service does not answer"; }
+    };
+
+    explicit Service(int socket) : socket_(socket) {}
+    Answer ask(const std::string &question);
+    Answer ask(const std::string &question, std::string_view document);
+    // The same, and the file of the answer read and closed.
+    std::string read(Answer &answer);
+
+  private:
+    Answer exchange(const std::string &question, int file);
+    int socket_;
+};
+
+std::vector<std::string> split(std::string_view text, char at);
