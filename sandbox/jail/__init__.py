@@ -20,8 +20,20 @@ devices are not bound at all. An exit status above 128 is reported as the signal
 """
 
 from sandbox.jail.command import Bind, python_argv
+from sandbox.jail.live import Ended, run_live
 from sandbox.jail.results import read_result
-from sandbox.jail.run import Finished, run
+from sandbox.jail.run import Finished, Started, run
 from sandbox.jail.status import JailStatus, status
 
-__all__ = ["Bind", "Finished", "JailStatus", "python_argv", "read_result", "run", "status"]
+__all__ = [
+    "Bind",
+    "Ended",
+    "Finished",
+    "JailStatus",
+    "Started",
+    "python_argv",
+    "read_result",
+    "run",
+    "run_live",
+    "status",
+]

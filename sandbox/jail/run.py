@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import json
 import os
 import resource
-import select
 import selectors
 import signal as signals
 import subprocess
@@ -15,12 +12,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Literal, Self
 
 from sandbox.cancellation import Cancellation
 from sandbox.errors import JailUnavailable
 from sandbox.jail import seccomp
-from sandbox.jail.command import Bind, Identity, bwrap, bwrap_options
+from sandbox.jail.command import Bind, Identity, bwrap_options
+from sandbox.jail.process import JailProcess, memory_file
 from sandbox.jail.results import lent, used_bytes
 from sandbox.jail.watch import Kept, resident_bytes
 from sandbox.limits import Limits
@@ -29,7 +27,6 @@ Reason = Literal["exited", "timeout", "memory", "output", "cancelled"]
 
 _TICK = 0.02  # seconds between two looks at cancellation, clock and memory
 _DISK_TICK = 0.2  # seconds between two looks at writable folders
-_SETUP_SECONDS = 10.0
 _OPEN_FILES = 256
 _CHUNK = 1 << 16
 
@@ -73,136 +70,120 @@ def run(
     a second and is reported as a reason, not raised. Raises FileNotFoundError for a bind whose source is not
     there, JailUnavailable where no jail can be set up; then nothing has run.
     """
-    began = time.monotonic()
     for bind in binds:
         os.lstat(bind.source)
     if cancel.is_set:
         return Finished(None, None, b"", b"", 0.0, "cancelled")
-    identity = Identity.fresh()
-    options = bwrap_options(
-        identity=identity, binds=binds, cwd=cwd, limits=limits, python=python, tmp=tmp, env=env or {}
-    )
-    command = [*identity.enter(limits), *argv]
-    writable = [bind.source for bind in binds if bind.writable]
-    with lent(writable, identity.uid), contextlib.ExitStack() as stack:
-        jail = _Jail(stack, options, command, limits, stdin, pass_fds)
-        out, err = Kept(limits.output_bytes, on_output), Kept(limits.output_bytes, on_output)
-        reason = _Watch(jail, limits, cancel, writable, began).until_dead(
-            {jail.stdout: out, jail.stderr: err}
-        )
-        status = jail.exit_status()
-    if reason == "exited" and status is None:
-        raise JailUnavailable(
-            f"the jail could not be set up: {err.content().decode(errors='replace').strip()}"
-        )
-    if reason == "exited" and status == 128 + signals.SIGXCPU:
-        reason = "timeout"
-    died = status - 128 if status is not None and 128 < status <= 192 else None
-    return Finished(
-        returncode=status if reason == "exited" and died is None else None,
-        signal=died if reason == "exited" else None,
-        stdout=out.content(),
-        stderr=err.content(),
-        seconds=time.monotonic() - began,
-        reason=reason,
-    )
+    with Started(
+        argv,
+        binds=binds,
+        cwd=cwd,
+        limits=limits,
+        stdin=stdin,
+        pass_fds=pass_fds,
+        python=python,
+        tmp=tmp,
+        env=env,
+    ) as started:
+        return started.finish(cancel, on_output)
 
 
-class _Jail:
-    """The bubblewrap process, and a handle on the first process of its process-id namespace."""
+class Started:
+    """A jail whose command runs, unwatched until `finish`. With `stdin=None` the command waits for `send`,
+    so that it can be there, warmed up, before there is anything to do. Arguments as for `run`."""
 
     def __init__(
         self,
-        stack: contextlib.ExitStack,
-        options: Sequence[str],
-        command: Sequence[str],
+        argv: Sequence[str],
+        *,
+        binds: Sequence[Bind] = (),
+        cwd: Path | None = None,
         limits: Limits,
-        stdin: bytes,
-        pass_fds: Sequence[int],
+        stdin: bytes | None = b"",
+        pass_fds: Sequence[int] = (),
+        python: bool = False,
+        tmp: bool = True,
+        env: Mapping[str, str] | None = None,
     ) -> None:
-        arguments, arguments_in = _pipe(stack)
-        self._status, status_in = _pipe(stack)
-        inherited = [arguments.fileno(), status_in.fileno()]
-        options = [*options, "--json-status-fd", str(status_in.fileno())]
-        program = seccomp.program()
-        if program is not None:
-            inherited.append(_memory_file(stack, "seccomp", program))
-            options += ["--seccomp", str(inherited[-1])]
-        self._process = subprocess.Popen(
-            [bwrap(), "--args", str(arguments.fileno()), "--", *command],
-            stdin=_memory_file(stack, "stdin", stdin) if stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={},
-            pass_fds=[*inherited, *pass_fds],
-            bufsize=0,
-            # Ctrl-C at a terminal is for the process that asked: it ends the jail itself, and knows why.
-            process_group=0,
+        self._began = time.monotonic()
+        self._limits = limits
+        identity = Identity.fresh()
+        options = bwrap_options(
+            identity=identity, binds=binds, cwd=cwd, limits=limits, python=python, tmp=tmp, env=env or {}
         )
-        assert self._process.stdout is not None
-        assert self._process.stderr is not None
-        self.stdout, self.stderr = self._process.stdout, self._process.stderr
-        self.handle: int | None = None
-        stack.callback(self._close)
-        arguments.close()
-        status_in.close()
-        # bubblewrap waits for its arguments, so the limits are there before it starts anything.
-        _limit(self._process.pid, limits)
-        with contextlib.suppress(BrokenPipeError), arguments_in:
-            arguments_in.write(b"".join(option.encode() + b"\0" for option in options))
-        self._said = b""
-        self.init = self._first_pid()
-        if self.init is not None:
-            with contextlib.suppress(ProcessLookupError):
-                self.handle = os.pidfd_open(self.init)
+        self._writable = [bind.source for bind in binds if bind.writable]
+        self._stack = contextlib.ExitStack()
+        try:
+            self._stack.enter_context(lent(self._writable, identity.uid))
+            self._process = JailProcess(
+                self._stack,
+                options,
+                [*identity.enter(limits), *argv],
+                stdin=self._stdin(stdin),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=pass_fds,
+                limits=_resources(limits),
+                seccomp=seccomp.program(),
+            )
+        except BaseException:
+            self._stack.close()
+            raise
 
-    def _first_pid(self) -> int | None:
-        """Its process id as seen from here; None when bubblewrap gave up before."""
-        deadline = time.monotonic() + _SETUP_SECONDS
-        while b"\n" not in self._said:
-            ready = _readable(self._status.fileno(), deadline - time.monotonic())
-            chunk = os.read(self._status.fileno(), _CHUNK) if ready else b""
-            if not chunk:
-                return None
-            self._said += chunk
-        pid: int = json.loads(self._said.splitlines()[0])["child-pid"]
-        return pid
+    def __enter__(self) -> Self:
+        return self
 
-    def kill(self) -> None:
-        """Ends every process in the jail. Returns at once; `handle` becomes readable when they are gone."""
-        if self.handle is None:
-            self._process.kill()
-        else:
-            with contextlib.suppress(ProcessLookupError):
-                signals.pidfd_send_signal(self.handle, signals.SIGKILL)
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
-    def exit_status(self) -> int | None:
-        """Of the command, as a shell would see it; None when it never started or was ended from outside."""
-        self._process.wait()
-        while chunk := os.read(self._status.fileno(), _CHUNK):
-            self._said += chunk
-        for line in self._said.splitlines()[1:]:
-            if "exit-code" in (document := json.loads(line)):
-                return int(document["exit-code"])
-        return None
+    def close(self) -> None:
+        """Every process in the jail is dead afterwards."""
+        self._stack.close()
 
-    def _close(self) -> None:
-        if self._process.poll() is None:
-            self.kill()
-            self._process.kill()
-        self._process.wait()
-        self.stdout.close()
-        self.stderr.close()
-        if self.handle is not None:
-            _readable(self.handle, None)
-            os.close(self.handle)
+    def _stdin(self, content: bytes | None) -> int:
+        if content is None:
+            return subprocess.PIPE
+        return memory_file(self._stack, "stdin", content) if content else subprocess.DEVNULL
+
+    def send(self, content: bytes) -> None:
+        """All of what the waiting command reads. The clock of its limits starts now."""
+        assert self._process.stdin is not None
+        self._began = time.monotonic()
+        with contextlib.suppress(BrokenPipeError), self._process.stdin as pipe:
+            pipe.write(content)
+
+    def finish(self, cancel: Cancellation, on_output: Callable[[str], None] | None = None) -> Finished:
+        """Waits for the end, whatever it is."""
+        limits, process = self._limits, self._process
+        assert process.stdout is not None
+        assert process.stderr is not None
+        out, err = Kept(limits.output_bytes, on_output), Kept(limits.output_bytes, on_output)
+        watch = _Watch(process, limits, cancel, self._writable, self._began)
+        reason = watch.until_dead({process.stdout: out, process.stderr: err})
+        status = process.exit_status()
+        self.close()
+        if reason == "exited" and status is None:
+            raise JailUnavailable(
+                f"the jail could not be set up: {err.content().decode(errors='replace').strip()}"
+            )
+        if reason == "exited" and status == 128 + signals.SIGXCPU:
+            reason = "timeout"
+        died = status - 128 if status is not None and 128 < status <= 192 else None
+        return Finished(
+            returncode=status if reason == "exited" and died is None else None,
+            signal=died if reason == "exited" else None,
+            stdout=out.content(),
+            stderr=err.content(),
+            seconds=time.monotonic() - self._began,
+            reason=reason,
+        )
 
 
 class _Watch:
     """Drains the jail's output until its last process is dead; ends it when a limit or the caller says so."""
 
     def __init__(
-        self, jail: _Jail, limits: Limits, cancel: Cancellation, writable: Sequence[Path], began: float
+        self, jail: JailProcess, limits: Limits, cancel: Cancellation, writable: Sequence[Path], began: float
     ) -> None:
         self._jail = jail
         self._limits = limits
@@ -259,13 +240,6 @@ class _Watch:
         return None
 
 
-def _readable(file: int, seconds: float | None) -> bool:
-    """Waits, for ever with None. A server may have more open files than `select` can count."""
-    waiting = select.poll()
-    waiting.register(file, select.POLLIN)
-    return bool(waiting.poll(None if seconds is None else max(seconds, 0) * 1000))
-
-
 def _drain(stream: IO[bytes], keeper: Kept) -> bool:
     """Takes one chunk. False at the end of the stream, and where nothing waits."""
     try:
@@ -277,28 +251,7 @@ def _drain(stream: IO[bytes], keeper: Kept) -> bool:
     return bool(chunk)
 
 
-def _pipe(stack: contextlib.ExitStack) -> tuple[IO[bytes], IO[bytes]]:
-    reader, writer = os.pipe()
-    return (
-        stack.enter_context(os.fdopen(reader, "rb", buffering=0)),
-        stack.enter_context(os.fdopen(writer, "wb", buffering=0)),
-    )
-
-
-def _memory_file(stack: contextlib.ExitStack, name: str, content: bytes) -> int:
-    """A sealed file in memory that holds `content`, to be read from its start."""
-    file = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    stack.callback(os.close, file)
-    with os.fdopen(os.dup(file), "wb") as writer:
-        writer.write(content)
-    os.lseek(file, 0, os.SEEK_SET)
-    seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
-    fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals)
-    return file
-
-
-def _limit(pid: int, limits: Limits) -> None:
-    """Sets what children inherit. A hard limit the machine already has is never raised."""
+def _resources(limits: Limits) -> dict[int, int]:
     wanted = {
         resource.RLIMIT_CPU: limits.cpu_seconds + 1,
         resource.RLIMIT_DATA: limits.memory_bytes,
@@ -309,10 +262,4 @@ def _limit(pid: int, limits: Limits) -> None:
     }
     if os.geteuid() == 0:
         wanted[resource.RLIMIT_NPROC] = limits.processes
-    for kind, value in wanted.items():
-        _, hard = resource.prlimit(pid, kind)
-        if hard != resource.RLIM_INFINITY:
-            value = min(value, hard)
-        # Processor time warns with a signal of its own one second before it kills.
-        soft = max(value - 1, 1) if kind == resource.RLIMIT_CPU else value
-        resource.prlimit(pid, kind, (soft, value))
+    return wanted

@@ -25,11 +25,13 @@ _CLONE_NEWUSER = 0x1000_0000
 _X32_BIT = 0x4000_0000
 
 # Numbers that differ by architecture: unshare, mount, umount2, pivot_root, setns, keyctl, add_key,
-# request_key, bpf, perf_event_open, userfaultfd, memfd_create, shmget, ptrace, semget, msgget, mq_open.
+# request_key, bpf, perf_event_open, userfaultfd, ptrace.
 _DENIED = {
-    "x86_64": (272, 165, 166, 155, 308, 250, 248, 249, 321, 298, 323, 319, 29, 101, 64, 68, 240),
-    "aarch64": (97, 40, 39, 41, 268, 219, 217, 218, 280, 241, 282, 279, 194, 117, 190, 186, 180),
+    "x86_64": (272, 165, 166, 155, 308, 250, 248, 249, 321, 298, 323, 101),
+    "aarch64": (97, 40, 39, 41, 268, 219, 217, 218, 280, 241, 282, 117),
 }
+# Memory and messages of no process: memfd_create, shmget, semget, msgget, mq_open.
+_UNOWNED = {"x86_64": (319, 29, 64, 68, 240), "aarch64": (279, 194, 190, 186, 180)}
 # Numbers that are the same everywhere: io_uring_*, open_tree, move_mount, fsopen, fsconfig, fsmount,
 # mount_setattr, memfd_secret.
 _DENIED_EVERYWHERE = (425, 426, 427, 428, 429, 430, 431, 432, 442, 447)
@@ -38,12 +40,15 @@ _CLONE = {"x86_64": 56, "aarch64": 220}
 _AUDIT_ARCH = {"x86_64": 0xC000_003E, "aarch64": 0xC000_00B7}
 
 
-def program(machine: str | None = None) -> bytes | None:
-    """The filter for this machine's architecture; None where we have no table for it."""
+def program(machine: str | None = None, *, unowned: bool = False) -> bytes | None:
+    """The filter for this machine's architecture; None where we have no table for it.
+
+    `unowned`: memory and messages that belong to no process stay allowed, as ordinary programs use them.
+    """
     machine = machine or platform.machine()
     if machine not in _DENIED:
         return None
-    denied = (*_DENIED[machine], *_DENIED_EVERYWHERE)
+    denied = (*_DENIED[machine], *_DENIED_EVERYWHERE, *(() if unowned else _UNOWNED[machine]))
     code = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, _AUDIT_ARCH[machine]), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, 0)]
     if machine == "x86_64":
         code += [(_AT_LEAST, 0, 1, _X32_BIT), (_RETURN, 0, 0, _EPERM)]

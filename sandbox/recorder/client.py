@@ -17,7 +17,8 @@ from sandbox.cancellation import Cancellation
 from sandbox.errors import Cancelled, Judged
 from sandbox.limits import MIB, RECORD, Limits
 from sandbox.plan import MAX_OPERATIONS, LaunchPlan, Operation
-from sandbox.recorder.launchable import Kernel, Layout, first_impossible, kernels_of
+from sandbox.recorder.launchable import Layout, first_impossible, kernels_of
+from sandbox.recorder.tables import device_lines, kernel_line
 from sandbox.targets import Target
 from sandbox.tasks.base import Parameter
 from sandbox.toolchain import Compiled
@@ -27,27 +28,6 @@ Arguments = Mapping[str, int | float]  # parameter name -> scalar value, or an a
 
 #: Of all plans of one judgement together: they are parsed in the judge's own process.
 _MAX_DOCUMENTS_BYTES = 160 * MIB
-_LIMITS = (
-    "sm_count",
-    "max_threads_per_sm",
-    "max_warps_per_sm",
-    "max_blocks_per_sm",
-    "shared_bytes_per_sm",
-    "max_shared_bytes_per_block",
-    "default_shared_bytes_per_block",
-    "reserved_shared_bytes_per_block",
-    "shared_allocation_unit",
-    "l2_bytes",
-    "memory_bytes",
-    "clock_khz",
-    "registers_per_sm",
-    "max_registers_per_block",
-    "register_allocation_unit",
-    "warp_allocation_granularity",
-    "max_threads_per_block",
-    "warp_size",
-    "constant_bytes",
-)
 
 
 class Unsupported(Data):
@@ -97,7 +77,7 @@ def record(
         return []
     sets = [calls[0], *calls]
     kernels = kernels_of(compiled.compilation.kernels, compiled.ptx, layout, target)
-    job = _tables(kernels, target)
+    job = device_lines(target) + "".join(map(kernel_line, kernels))
     job += "".join(_call(parameters, arguments) for arguments in sets)
     with _result_files(len(sets) + 1) as (status, *results):
         finished = _run(compiled.host_object, job, status, results, cancel, limits)
@@ -138,18 +118,6 @@ def _run(
         pass_fds=[status, *results],
         tmp=False,
     )
-
-
-def _tables(kernels: Sequence[Kernel], target: Target) -> str:
-    lines = [f"product\t{target.product}"]
-    lines += [f"limit\t{name}\t{getattr(target, name)}" for name in _LIMITS]
-    major, minor = target.compute_capability
-    lines += [f"limit\tmajor\t{major}", f"limit\tminor\t{minor}"]
-    for kernel in kernels:
-        pieces = ",".join(f"{offset}:{size}" for offset, size in kernel.parameters)
-        numbers = (kernel.registers, kernel.shared_bytes, kernel.local_bytes, kernel.max_threads)
-        lines.append("\t".join(["kernel", kernel.symbol, *map(str, numbers), pieces]))
-    return "\n".join(lines) + "\n"
 
 
 def _call(parameters: Sequence[Parameter], arguments: Arguments) -> str:

@@ -39,7 +39,7 @@ def kernels_of(
     kernels: Sequence[CompiledKernel], ptx: Sequence[str], layout: Layout, target: Target
 ) -> list[Kernel]:
     """Those of ptxas's kernels that the PTX declares."""
-    bounds = _launch_bounds(ptx)
+    bounds = launch_bounds(ptx)
     return [
         Kernel(
             symbol=kernel.symbol,
@@ -85,7 +85,7 @@ def _warps_by_registers(kernel: Kernel, target: Target) -> int:
     return target.registers_per_sm // per_warp // granularity * granularity
 
 
-def _launch_bounds(modules: Sequence[str]) -> dict[str, int]:
+def launch_bounds(modules: Sequence[str]) -> dict[str, int]:
     """Mangled kernel name -> threads a block may have, for kernels that say so (`__launch_bounds__`).
 
     Comments and strings of inline assembly may look like another header of a kernel: the least counts.

@@ -20,6 +20,8 @@ from webapp.cli.output import BAD_INPUT, OWN_FAULT, STOPPED, complain
 COMMANDS = {
     "translate": ("webapp.cli.translate", "turn C or PyTorch into verified CUDA over several turns"),
     "evaluate": ("webapp.cli.evaluate", "judge a given .cu for the task in FILE"),
+    "exec": ("webapp.cli.execute", "build and run a whole CUDA program without a GPU, checked"),
+    "nvcc": ("webapp.cli.nvcc", "nvcc for Makefiles, so that exec can run what they make"),
     "profile": ("webapp.cli.profile", "structural metrics of a candidate, by kernel and by line"),
     "doctor": ("webapp.cli.doctor", "what this machine can do, and how to get what is missing"),
     "serve": ("webapp.cli.serve", "the web application, all in one process"),
@@ -29,6 +31,7 @@ COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
+    rest: list[str] = []
     parser = argparse.ArgumentParser(prog="kernelwright", description=__doc__)
     parser.add_argument("--version", action="version", version=f"kernelwright {version('kernelwright')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -38,8 +41,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if name == chosen:
             module = import_module(module_name)
             sub.description = module.__doc__
+            if hasattr(module, "prepare"):
+                arguments, rest = module.prepare(arguments)
             module.add_arguments(sub)
-            sub.set_defaults(run=module.main)
+            sub.set_defaults(run=module.main, rest=rest)
     options = parser.parse_args(arguments)
     try:
         return int(options.run(options))

@@ -1,0 +1,155 @@
+"""What a run says about the program: findings as they happen, a line at the end, and all of it as data."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from sandbox.emulator.trace import LaunchTrace
+from sandbox.program.names import Demangler
+
+_MAX_FINDINGS = 1000
+_MAX_TRACES = 100_000
+_MAX_NOTES = 200
+_TEXT = 4096
+
+Place = tuple[int, int, int]
+
+
+class Finding(BaseModel):
+    """One thing a check saw. What the runtime tells beyond the fields here is shown as it is."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    kind: str = Field(max_length=100)  # "out of bounds", "race", ...
+    message: str = Field(max_length=_TEXT)
+    severity: str = Field(default="error", max_length=20)  # "error", or "note" for what does not fail a run
+    kernel: str = Field(default="", max_length=_TEXT)  # mangled; empty when the host did it
+    file: str = Field(default="", max_length=_TEXT)
+    line: int | None = None
+    block: Place | None = None
+    thread: Place | None = None
+    address: int | None = None
+    space: str = Field(default="", max_length=100)
+    count: int = 1  # how often it happened in this launch
+
+    @property
+    def is_error(self) -> bool:
+        return self.severity != "note"
+
+
+@dataclass
+class Report:
+    """Filled by the service's thread. `say` gets every piece of text for the person when it is there."""
+
+    say: Callable[[str], None]
+    demangle: Demangler
+    findings: list[Finding] = field(default_factory=list)
+    traces: list[LaunchTrace] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    unsupported: dict[str, str] = field(default_factory=dict)  # kernel -> why it could not be run
+    summary: dict[str, Any] = field(default_factory=dict)  # the runtime's own
+    left_out: int = 0  # findings and traces beyond what is kept
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, finding: Finding) -> None:
+        with self._lock:
+            if len(self.findings) >= _MAX_FINDINGS:
+                self.left_out += 1
+                return
+            self.findings.append(finding)
+        self.say(self.text(finding))
+
+    def add_trace(self, trace: LaunchTrace) -> None:
+        with self._lock:
+            if len(self.traces) < _MAX_TRACES:
+                self.traces.append(trace)
+            else:
+                self.left_out += 1
+
+    def add_unsupported(self, kernel: str, why: str) -> None:
+        first = kernel not in self.unsupported
+        if first and len(self.unsupported) < _MAX_NOTES:
+            self.unsupported[kernel] = why
+            self.say(f"kernelwright: {self.demangle(kernel)} cannot be run: {printable(why)}")
+
+    def note(self, text: str) -> None:
+        if text not in self.notes and len(self.notes) < _MAX_NOTES:
+            self.notes.append(text)
+            self.say(f"kernelwright: {text}")
+
+    def finish(self, document: bytes) -> None:
+        try:
+            summary = json.loads(document)
+        except ValueError:
+            return
+        if isinstance(summary, dict):
+            self.summary = summary
+
+    @property
+    def errors(self) -> int:
+        """Findings that fail a run; a kernel that could not be run is one, too."""
+        return sum(finding.is_error for finding in self.findings) + len(self.unsupported)
+
+    def text(self, finding: Finding) -> str:
+        """A finding as a person reads it: what, where in the source, who, and on what."""
+        what = "error" if finding.is_error else "note"
+        lines = [f"kernelwright: {what}: {printable(finding.kind)}: {printable(finding.message)}"]
+        place = printable(finding.file.rsplit("/", 1)[-1]) or "line"
+        where = (
+            [f"{place}:{finding.line}" if finding.file else f"line {finding.line}"] if finding.line else []
+        )
+        if finding.kernel:
+            where.append(f"in {self.demangle(finding.kernel)}")
+        if finding.block is not None and finding.kernel:
+            where.append(f"block {_triple(finding.block)}")
+        if finding.thread is not None and finding.kernel:
+            where.append(f"thread {_triple(finding.thread)}")
+        if where:
+            lines.append("    at " + ", ".join(where))
+        if finding.address is not None:
+            space = f" in {printable(finding.space)} memory" if finding.space else ""
+            lines.append(f"    address {finding.address:#x}{space}")
+        lines += [
+            f"    {name}: {_value(value)}" for name, value in (finding.model_extra or {}).items() if value
+        ]
+        if finding.count > 1:
+            lines.append(f"    {finding.count:,} times in this launch")
+        return "\n".join(lines)
+
+    def conclusion(self) -> str:
+        """One line; empty when there is nothing to tell."""
+        kinds = Counter(finding.kind for finding in self.findings if finding.is_error)
+        if self.unsupported:
+            kinds["unsupported"] = len(self.unsupported)
+        notes = sum(not finding.is_error for finding in self.findings)
+        parts = [_plural(self.errors, "error")] if self.errors else []
+        if len(kinds) > 1:
+            parts[0] += f" ({', '.join(f'{kind} {count}' for kind, count in kinds.most_common())})"
+        parts += [_plural(notes, "note")] if notes else []
+        parts += [f"{self.left_out:,} more were left out"] if self.left_out else []
+        return f"kernelwright: {', '.join(parts)}" if parts else ""
+
+
+def printable(text: str) -> str:
+    """What a program's process said, without what could steer a terminal."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def _value(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    return printable(text)[:_TEXT]
+
+
+def _triple(place: Place) -> str:
+    return f"({place[0]},{place[1]},{place[2]})"
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"

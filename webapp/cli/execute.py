@@ -1,0 +1,213 @@
+"""Build a whole CUDA program and run it without a GPU, checked like compute-sanitizer does it.
+
+Example: kernelwright exec saxpy.cu -- 1000000
+
+Several sources, or an executable that was built with -cudart shared -compress-mode=none (see kernelwright
+nvcc). The exit code is the program's own; 1 (see --error-exitcode) when a check found an error and the
+program itself ended with 0; 128 + n when it died of signal n; 2 when it could not be built or started.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from sandbox import program
+from sandbox.cancellation import Cancellation
+from sandbox.program.names import Demangler
+from sandbox.program.report import Report
+from sandbox.targets import DEFAULT_TARGET, TARGETS
+from webapp.cli.output import BAD_INPUT, STOPPED, dump, one_line, say
+
+_UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def prepare(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """The command's own arguments and, after "--", the program's."""
+    own, rest = arguments, []
+    if "--" in arguments:
+        at = arguments.index("--")
+        own, rest = arguments[:at], arguments[at + 1 :]
+    # A bare --check would take the file after it for its value.
+    return ["--check=all" if word == "--check" else word for word in own], rest
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "kernelwright exec [options] PROGRAM.cu ... [-- ARGS ...]"
+    parser.add_argument(
+        "files",
+        type=Path,
+        nargs="+",
+        metavar="PROGRAM",
+        help="sources (.cu, .cpp, .o, ...), or one executable",
+    )
+    parser.add_argument(
+        "--check",
+        type=_checks,
+        default=program.CHECKS,
+        metavar="LIST",
+        help=f"which checks: any of {','.join(program.CHECKS)}; all (the default); none: fast and unchecked",
+    )
+    parser.add_argument("--leaks", action="store_true", help="memory that is never freed is an error")
+    parser.add_argument("--profile", action="store_true", help="counts by kernel and by source line")
+    parser.add_argument("--nvcc-args", default="", metavar='"..."', help="more options for nvcc")
+    parser.add_argument(
+        "--target",
+        default=os.environ.get("KERNELWRIGHT_TARGET", DEFAULT_TARGET),
+        choices=sorted(TARGETS),
+        help="architecture that is emulated (default: %(default)s)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="random order of blocks and warps; 0: in order")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="of this machine (all)")
+    parser.add_argument("--seconds", type=float, help="end the program after this time (never)")
+    parser.add_argument(
+        "--memory", type=_bytes, metavar="SIZE", help="end it above this much, e.g. 4G (never)"
+    )
+    parser.add_argument(
+        "--writable", type=Path, action="append", default=[], metavar="DIR", help="besides the current folder"
+    )
+    parser.add_argument("--stop-at-first", action="store_true", help="end a kernel at its first error")
+    parser.add_argument(
+        "--error-exitcode", type=int, default=1, metavar="N", help="when a check found an error"
+    )
+    parser.add_argument("--keep", type=Path, metavar="OUT", help="keep the executable")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="the report as JSON on stdout; the program's stdout goes to stderr",
+    )
+
+
+def main(options: argparse.Namespace) -> int:
+    cancel = Cancellation()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: cancel.set())
+    report = Report(say, Demangler())
+    began = time.monotonic()
+    try:
+        with program.build(
+            options.files,
+            nvcc_args=shlex.split(options.nvcc_args),
+            target=options.target,
+            keep=options.keep,
+            cancel=cancel,
+        ) as built:
+            ran = program.run(
+                built.executable,
+                options.rest,
+                _options(options),
+                report,
+                stdout=2 if options.json else None,
+                cancel=cancel,
+            )
+    except program.BuildFailed as failed:
+        if options.json:
+            dump(
+                {"exit_code": BAD_INPUT, "problem": failed.problem.model_dump(mode="json"), "log": failed.log}
+            )
+        say(f"kernelwright: {one_line(failed.problem)}")
+        return BAD_INPUT
+    code = _conclude(ran, report, options)
+    if options.json:
+        dump(_document(options, built, ran, report, code, time.monotonic() - began))
+    return code
+
+
+def _options(options: argparse.Namespace) -> program.Options:
+    return program.Options(
+        target=TARGETS[options.target],
+        checks=options.check,
+        profile=options.profile,
+        seed=options.seed,
+        threads=max(options.threads, 1),
+        seconds=options.seconds,
+        memory_bytes=options.memory,
+        leaks=options.leaks,
+        stop_at_first=options.stop_at_first,
+        writable=tuple(options.writable),
+    )
+
+
+def _conclude(ran: program.Run, report: Report, options: argparse.Namespace) -> int:
+    """Says how it went, and with which exit code the command ends."""
+    if conclusion := report.conclusion():
+        say(conclusion)
+    if ran.reason == "cancelled":
+        say("kernelwright: stopped")
+        return STOPPED
+    if ran.status is None:
+        limit = f"{options.seconds:g} s" if ran.reason == "timeout" else f"{options.memory:,} bytes of memory"
+        say(f"kernelwright: the program was ended: it used more than {limit}")
+        return 128 + signal.SIGKILL
+    if 128 < ran.status <= 192:
+        say(f"kernelwright: the program died of signal {ran.status - 128}{_signal_name(ran.status - 128)}")
+    if ran.status == 0 and report.errors:
+        return int(options.error_exitcode)
+    return ran.status
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return f" ({signal.Signals(number).name})"
+    except ValueError:
+        return ""
+
+
+def _document(
+    options: argparse.Namespace,
+    built: program.Built,
+    ran: program.Run,
+    report: Report,
+    code: int,
+    seconds: float,
+) -> dict[str, Any]:
+    return {
+        "files": [str(file) for file in options.files],
+        "target": options.target,
+        "checks": list(options.check),
+        "exit_code": code,
+        "program": {"status": ran.status, "ended": ran.reason},
+        "errors": report.errors,
+        "findings": [
+            {
+                **finding.model_dump(mode="json"),
+                "kernel": report.demangle(finding.kernel),
+                "symbol": finding.kernel,
+            }
+            for finding in report.findings
+        ],
+        "unsupported": [
+            {"kernel": report.demangle(kernel), "symbol": kernel, "message": why}
+            for kernel, why in report.unsupported.items()
+        ],
+        "notes": report.notes,
+        "left_out": report.left_out,
+        "runtime": report.summary,
+        "build": {"seconds": round(built.seconds, 3), "log": built.log},
+        "seconds": {"program": round(ran.seconds, 3), "total": round(seconds, 3)},
+    }
+
+
+def _checks(text: str) -> tuple[str, ...]:
+    if text in ("all", "none"):
+        return program.CHECKS if text == "all" else ()
+    chosen = tuple(text.split(","))
+    unknown = [name for name in chosen if name not in program.CHECKS]
+    if unknown:
+        raise argparse.ArgumentTypeError(
+            f"there is no check {unknown[0]!r}; known: {', '.join(program.CHECKS)}"
+        )
+    return chosen
+
+
+def _bytes(text: str) -> int:
+    unit = _UNITS.get(text[-1:].lower())
+    try:
+        return int(float(text[:-1]) * unit) if unit else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size; 4G, 500M") from None
