@@ -138,7 +138,7 @@ class Pipeline:
         with judgement.stage("reference"):
             report(StageAt("reference", "running your program on fresh secret inputs"))
             reference, self._ahead = self._ahead.result(), self._pool.submit(self._reference)
-        lowering = self._pool.submit(emulator.lower, compiled.ptx, self._cancel)
+        lowering = self._lower_ahead(compiled)
         addresses = place(self._task.spec.parameters, reference.draws)
         with judgement.stage("record"):
             report(StageAt("record", f"recording {len(reference.draws)} launch plans"))
@@ -148,7 +148,7 @@ class Pipeline:
         report(CompiledCandidate(compiled.compilation, judgement.plan))
         with judgement.stage("lower"):
             report(StageAt("lower", "lowering PTX to vector code"))
-            lowered = lowering.result()
+            lowered = lowering.result() if lowering else self._lower(compiled, plans)
         with judgement.stage("replay"):
             outcomes = self._replay(lowered, plans, reference.draws, addresses, main, report)
         with judgement.stage("verify"):
@@ -190,15 +190,24 @@ class Pipeline:
             raise Judged("compile_error", "candidate", _first_error(compiled.compilation))
         return compiled
 
+    def _lower_ahead(self, compiled: toolchain.Compiled) -> Future[emulator.Lowered] | None:
+        """Starts lowering before the plans are known, where they leave no choice: there is one kernel."""
+        kernels = [(i, name) for i, text in enumerate(compiled.ptx) for name in _layout(text)]
+        if len(kernels) != 1:
+            return None
+        return self._pool.submit(emulator.lower, compiled.ptx, self._cancel, kernels)
+
+    def _lower(self, compiled: toolchain.Compiled, plans: Sequence[LaunchPlan]) -> emulator.Lowered:
+        """Only what is launched: what else the file holds costs nothing and need not be supported."""
+        launched = {(launch.module, launch.kernel) for plan in plans for launch in plan.launches}
+        return emulator.lower(compiled.ptx, self._cancel, launched)
+
     def _record(
         self, compiled: toolchain.Compiled, draws: Sequence[Draw], addresses: Mapping[str, int]
     ) -> list[LaunchPlan]:
         layout: dict[str, list[tuple[int, int]]] = {}
-        try:
-            for module in compiled.ptx:
-                layout.update(parameter_layout(module))
-        except PtxError as error:
-            raise Judged("unsupported", "kernelwright", error.message) from error
+        for module in compiled.ptx:
+            layout.update(_layout(module))
         return recorder.record(
             compiled,
             self._task.spec.parameters,
@@ -269,6 +278,13 @@ class Outcomes:
         Sequence[Mapping[str, bytes]]
     ]  # by draw, by poison: array name -> bytes after the replay
     traced: ReplayResult  # of the representative draw
+
+
+def _layout(ptx: str) -> dict[str, list[tuple[int, int]]]:
+    try:
+        return parameter_layout(ptx)
+    except PtxError as error:
+        raise Judged("unsupported", "kernelwright", error.message) from error
 
 
 def _buffers(

@@ -8,7 +8,7 @@ import hashlib
 import json
 import mmap
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -49,8 +49,10 @@ def _lowering_version() -> str:
     return digest.hexdigest()
 
 
-def lower(modules: Sequence[str], cancel: Cancellation) -> Lowered:
-    """Lowers PTX texts, by module index. Cached on disk.
+def lower(
+    modules: Sequence[str], cancel: Cancellation, kernels: Iterable[tuple[int, str]] | None = None
+) -> Lowered:
+    """Lowers kernels (module index, mangled name) of PTX texts; None: all. Cached on disk.
 
     Raises Judged("unsupported") naming the instruction and its line; Cancelled; JailUnavailable.
     """
@@ -58,20 +60,28 @@ def lower(modules: Sequence[str], cancel: Cancellation) -> Lowered:
     digest = hashlib.sha256(_lowering_version().encode())
     for text in modules:
         digest.update(f"{len(text)}\n{text}".encode())
+    wanted = None if kernels is None else sorted(set(kernels))
+    digest.update(f"kernels {wanted}".encode())
     entry = cache("lowered") / digest.hexdigest()[:40]
     if not (entry / _PRODUCT).exists():
-        store(entry, lambda folder: _compile(modules, folder, cancel))
+        store(entry, lambda folder: _compile(modules, wanted, folder, cancel))
     return Lowered(entry / _PRODUCT)
 
 
-def _compile(modules: Sequence[str], folder: Path, cancel: Cancellation) -> None:
+def _compile(
+    modules: Sequence[str], kernels: list[tuple[int, str]] | None, folder: Path, cancel: Cancellation
+) -> None:
     with scratch("lower") as work:
         names = [f"module{index}.ptx" for index in range(len(modules))]
         for name, text in zip(names, modules, strict=True):
             (work / name).write_text(text)
+        # With "=", a name cannot be taken for an option. No kernel at all is not the same as all of them.
+        chosen = [f"--kernel={index}:{name}" for index, name in kernels or ()]
+        if kernels is not None and not chosen:
+            chosen = ["--no-kernel"]
         inside = Path("/lower")
         finished = jail.run(
-            jail.python_argv("sandbox.emulator.lowering.compile", f"{inside}/{_PRODUCT}", *names),
+            jail.python_argv("sandbox.emulator.lowering.compile", f"{inside}/{_PRODUCT}", *names, *chosen),
             binds=[jail.Bind(work, inside, writable=True)],
             cwd=inside,
             limits=LOWER,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 
 class PtxError(Exception):
@@ -67,12 +68,25 @@ Operand = Register | Immediate | Symbol | Address | Vector | Pair | Negated | No
 
 
 @dataclass(frozen=True, slots=True)
+class Prototype:
+    """`.callprototype`: bytes of each return and argument parameter."""
+
+    returns: tuple[int, ...]
+    parameters: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
-    """The unusual shape of `call`: return parameters, callee, argument parameters."""
+    """The unusual shape of `call`: return parameters, callee, argument parameters.
+
+    A callee in a register comes with a prototype, or with the functions that it may be (`.calltargets`).
+    """
 
     returns: tuple[str, ...]
-    callee: str
+    callee: str | Register
     arguments: tuple[str, ...]
+    prototype: Prototype | None = None
+    targets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +98,7 @@ class Instruction:
     guard_negated: bool
     line: int  # innermost line in the candidate's own file; 0 when nvcc gave none
     call: Call | None = None
+    targets: tuple[str, ...] = ()  # labels of `brx.idx`
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +111,7 @@ class Parameter:
     name: str
     size: int  # bytes
     align: int
-    offset: int  # in the parameter block of an entry; functions have one block a parameter
+    offset: int  # in the parameter block of an entry, or among the `.param` variables of a body
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +124,8 @@ class Variable:
     align: int
     data: bytes | None = None  # initial bytes; None: zeros (`.global`, `.const`) or nothing (the others)
     addresses: tuple[tuple[int, Symbol], ...] = ()  # (offset, symbol whose address stands there)
-    external: bool = False  # `.extern .shared`: dynamic shared memory
+    external: bool = False  # `.extern`: defined elsewhere; `.extern .shared` is dynamic shared memory
+    visible: bool = False  # to other modules
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +139,31 @@ class Function:
     locals: dict[str, Parameter]  # `.param` variables declared inside (call arguments), unique names
     body: tuple[Instruction | Label, ...]
     max_threads: int | None = None  # `.maxntid`, as a product
+    visible: bool = False  # to other modules
 
     @property
     def parameter_bytes(self) -> int:
         return max((parameter.offset + parameter.size for parameter in self.parameters), default=0)
+
+
+class Functions(Mapping[str, Function]):
+    """Functions with a body, entries and device functions. Each is parsed when it is first asked for: a
+    module may hold thousands of lines that nobody runs, and what nobody runs need not be understood."""
+
+    def __init__(self, parsers: Mapping[str, Callable[[], Function]]) -> None:
+        self._parsers = parsers
+        self._parsed: dict[str, Function] = {}
+
+    def __getitem__(self, name: str) -> Function:
+        if name not in self._parsed:
+            self._parsed[name] = self._parsers[name]()
+        return self._parsed[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parsers)
+
+    def __len__(self) -> int:
+        return len(self._parsers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,5 +171,7 @@ class Module:
     version: str
     target: str
     variables: tuple[Variable, ...]
-    functions: dict[str, Function]  # with a body, entries and device functions
-    files: dict[int, str] = field(default_factory=dict)
+    functions: Functions
+    entries: frozenset[str]
+    order: dict[str, int]  # every function declared or defined -> its place in the text
+    addressed: frozenset[str]  # functions whose address something in the module takes

@@ -33,6 +33,9 @@ STATE_HEADER = 8
 SHARED_WINDOW = 0x1000_0000_0000
 LOCAL_WINDOW = 0x1100_0000_0000
 PARAMETER_WINDOW = 0x1200_0000_0000
+FUNCTION_BASE = 0x1300_0000_0000  # functions have addresses, too, but nothing lies there
+FUNCTION_BYTES = 16
+MODULE_FUNCTION_BYTES = 1 << 24
 
 # Kinds of sites, as the description table names them.
 SITE_BLOCK = "block"  # counters: executions, lanes

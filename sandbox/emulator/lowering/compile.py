@@ -1,11 +1,15 @@
 """The compiler process: `python -m sandbox.emulator.lowering.compile OUTPUT.so INPUT.ptx...`.
 
+`--kernel=INDEX:NAME`, once or several times: only these kernels (of the input of that index) and the
+functions that they can call. Else all; with `--no-kernel`, none.
+
 It runs in the jail, since PTX of a candidate is hostile input. Exit code 0: done. 3: not supported, with one
 JSON line {"message", "line"} on standard output.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -34,14 +38,25 @@ def emit_object(ir: str) -> bytes:
     return data
 
 
+def _kernel(text: str) -> tuple[int, str]:
+    index, _, name = text.partition(":")
+    return int(index), name
+
+
 def main(arguments: list[str]) -> int:
     from sandbox.emulator.lowering.module import lower_modules
     from sandbox.ptx.model import PtxError
 
-    output = Path(arguments[0])
-    texts = [Path(name).read_text(encoding="utf-8", errors="replace") for name in arguments[1:]]
+    parser = argparse.ArgumentParser(prog="compile")
+    parser.add_argument("output", type=Path)
+    parser.add_argument("inputs", type=Path, nargs="*")
+    parser.add_argument("--kernel", action="append", type=_kernel, dest="kernels")
+    parser.add_argument("--no-kernel", action="store_const", const=[], dest="kernels")
+    given = parser.parse_args(arguments)
+    output = given.output
+    texts = [name.read_text(encoding="utf-8", errors="replace") for name in given.inputs]
     try:
-        lowered = lower_modules(texts)
+        lowered = lower_modules(texts, given.kernels)
     except PtxError as error:
         print(json.dumps({"message": error.message, "line": error.line}))
         return UNSUPPORTED

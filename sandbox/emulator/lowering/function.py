@@ -13,8 +13,9 @@ from sandbox.emulator.lowering.analysis import analyse, branch_target
 from sandbox.emulator.lowering.arithmetic import HANDLERS
 from sandbox.emulator.lowering.builder import Builder, ModuleContext, Value
 from sandbox.emulator.lowering.layout import Layout
+from sandbox.emulator.lowering.program import Place, Program
 from sandbox.emulator.lowering.warp import special_register
-from sandbox.ptx.model import Function, Instruction, Module, PtxError, Symbol
+from sandbox.ptx.model import Instruction, PtxError, Register, Symbol
 
 # Importing them filled HANDLERS.
 _HANDLER_MODULES = (bits, choices, conversions, memory)
@@ -24,14 +25,13 @@ _FLOP = {"add": 1, "sub": 1, "mul": 1, "fma": 2, "mad": 2}
 
 
 class FunctionLowering(Builder):
-    """Writes one function. `layout` places what PTX declares by name; `depth` is where its locals start."""
+    """Writes one function. `layout` places what PTX declares by name; `%locals` is where its locals start."""
 
-    def __init__(
-        self, context: ModuleContext, module: int, source: Module, function: Function, layout: Layout
-    ) -> None:
+    def __init__(self, context: ModuleContext, program: Program, place: Place, layout: Layout) -> None:
+        function = place.function
         analysis = analyse(function)
-        super().__init__(context, module, function, analysis)
-        self.source = source
+        super().__init__(context, place.module, function, analysis)
+        self.program = program
         self.layout = layout
         self.local_offsets = layout.local_offsets(function)
         self.labels = 0
@@ -46,17 +46,21 @@ class FunctionLowering(Builder):
         if name in self.local_offsets:
             base = self.op(f"add i64 %locals, {self.local_offsets[name] + offset}")
             return Value(base, "i64", True)
-        if name in self.layout.shared:
-            return Value(str(self.layout.shared[name] + offset), "i64", True)
+        shared = self.layout.shared(self.module, name)
+        if shared is not None:
+            return Value(str(shared + offset), "i64", True)
         if self.function.entry and name in self.kernel_parameters:
             return Value(str(abi.PARAMETER_WINDOW + self.kernel_parameters[name] + offset), "i64", True)
-        if name in self.layout.globals:
+        if self.program.has_variable(self.module, name):
             slot = self.context.address_slots.setdefault(
                 f"{self.module} {name}", len(self.context.address_slots)
             )
             place = self.op(f"getelementptr i64, ptr @kw_addresses, i64 {slot}")
             value = self.op(f"load i64, ptr {place}")
             return Value(self.op(f"add i64 {value}, {offset}") if offset else value, "i64", True)
+        function = self.program.address(self.module, name)
+        if function is not None:
+            return Value(str(function + offset), "i64", True)
         raise self.unsupported(f"the address of {name}")
 
     # The function ---------------------------------------------------------------------------------------
@@ -81,9 +85,12 @@ class FunctionLowering(Builder):
                 self.parameter_blocks[parameter.name] = (f"%return{index}", parameter.size)
             for index, parameter in enumerate(function.parameters):
                 self.parameter_blocks[parameter.name] = (f"%argument{index}", parameter.size)
+        area = max((parameter.offset + parameter.size for parameter in function.locals.values()), default=0)
+        if area:
+            self.entry.append(f"  %blocks = alloca [{32 * area} x i8], align 64")
         for index, parameter in enumerate(function.locals.values()):
             pointer = f"%block{index}"
-            self.entry.append(f"  {pointer} = alloca [{max(1, 32 * parameter.size)} x i8], align 64")
+            self.entry.append(f"  {pointer} = getelementptr i8, ptr %blocks, i64 {32 * parameter.offset}")
             self.parameter_blocks[parameter.name] = (pointer, parameter.size)
 
     def _header(self) -> str:
@@ -405,9 +412,12 @@ class FunctionLowering(Builder):
         if call.callee == "__assertfail":
             self._assertion(call.arguments)
             return
-        callee = self.source.functions.get(call.callee)
-        if callee is None or callee.entry:
-            raise self.unsupported(f"call of {call.callee}, which this module does not define")
+        if isinstance(call.callee, Register):
+            raise self.unsupported("call through a function pointer")
+        place = self.program.function(self.module, call.callee)
+        if place is None or place.function.entry:
+            raise self.unsupported(f"call of {call.callee}, which nothing here defines")
+        callee = place.function
         mask = self.effective_mask()
         depth = self.op(f"add i64 %locals, {self.layout.own_locals(self.function)}")
         arguments = ["ptr %w", f"i32 {mask}", f"i64 {depth}"]
@@ -420,7 +430,7 @@ class FunctionLowering(Builder):
         given = [self.parameter_blocks[name][1] for name in (*call.returns, *call.arguments)]
         if given != [parameter.size for parameter in (*callee.returns, *callee.parameters)]:
             raise self.unsupported(f"call of {call.callee} with parameters of another size")
-        text = f"call void @{function_symbol(self.module, callee.name)}({', '.join(arguments)})"
+        text = f"call void @{function_symbol(place.module, callee.name)}({', '.join(arguments)})"
         if self.guard is None:
             self.emit(text)
             return

@@ -1,52 +1,60 @@
-"""Where the variables that one PTX module declares lie in shared and local memory."""
+"""Where variables lie that PTX declares by name: shared and local ones."""
 
 from __future__ import annotations
 
-from sandbox.ptx.model import Function, Instruction, Module, PtxError, Variable
+from collections.abc import Sequence
+
+from sandbox.emulator.lowering.program import Place, Program
+from sandbox.ptx.model import Function, PtxError, Variable
 
 
 class Layout:
-    """Where what one PTX module declares lies: shared variables, locals, and which names are globals."""
+    """Of all that is lowered together. Device functions serve several kernels: their shared variables lie at
+    one place for all of them, behind the modules' own and before the kernels'."""
 
-    def __init__(self, source: Module) -> None:
-        self.source = source
-        self.globals = {
-            variable.name for variable in source.variables if variable.space in ("global", "const")
+    def __init__(self, program: Program, places: Sequence[Place]) -> None:
+        self.program = program
+        self.static_bytes: dict[tuple[int, str], int] = {}  # of kernels
+        self._shared: dict[tuple[int, str], int] = {}
+        self._depths: dict[tuple[int, str], int] = {}
+        self._place_shared(places)
+
+    def _place_shared(self, places: Sequence[Place]) -> None:
+        modules = sorted({place.module for place in places})
+        common = {
+            index: [v for v in self.program.modules[index].variables if v.space == "shared"]
+            for index in modules
         }
-        self.shared: dict[str, int] = {}
-        self.static_bytes: dict[str, int] = {}
-        self._place_shared()
-        self._depths: dict[str, int] = {}
+        offset = 0
+        for index, variables in common.items():
+            offset = self._stack(index, variables, offset)
+        for place in places:
+            if not place.function.entry:
+                offset = self._stack(place.module, _shared(place.function), offset)
+        for place in places:
+            if place.function.entry:
+                self.static_bytes[place.key] = self._stack(place.module, _shared(place.function), offset)
+        self.dynamic_offset = -(-max([offset, *self.static_bytes.values()]) // 128) * 128
+        for index, variables in common.items():
+            self._dynamic(index, variables)
+        for place in places:
+            self._dynamic(place.module, _shared(place.function))
 
-    def _place_shared(self) -> None:
-        """Module-wide shared variables first, then each function's own, then dynamic memory."""
-        common = [variable for variable in self.source.variables if variable.space == "shared"]
-        offset = self._stack(common, 0)
-        devices = [function for function in self.source.functions.values() if not function.entry]
-        for function in devices:
-            offset = self._stack(_shared(function), offset)
-        ends = {
-            function.name: self._stack(_shared(function), offset)
-            for function in self.source.functions.values()
-            if function.entry
-        }
-        self.dynamic_offset = -(-max([offset, *ends.values()]) // 128) * 128
-        for variable in common:
-            if variable.external:
-                self.shared[variable.name] = self.dynamic_offset
-        for function in self.source.functions.values():
-            for variable in _shared(function):
-                if variable.external:
-                    self.shared[variable.name] = self.dynamic_offset
-        self.static_bytes = ends
-
-    def _stack(self, variables: list[Variable], offset: int) -> int:
+    def _stack(self, module: int, variables: Sequence[Variable], offset: int) -> int:
         for variable in variables:
             if not variable.external:
                 offset = -(-offset // variable.align) * variable.align
-                self.shared[variable.name] = offset
+                self._shared[module, variable.name] = offset
                 offset += variable.size
         return offset
+
+    def _dynamic(self, module: int, variables: Sequence[Variable]) -> None:
+        for variable in variables:
+            if variable.external:
+                self._shared[module, variable.name] = self.dynamic_offset
+
+    def shared(self, module: int, name: str) -> int | None:
+        return self._shared.get((module, name))
 
     def local_offsets(self, function: Function) -> dict[str, int]:
         offsets: dict[str, int] = {}
@@ -66,19 +74,15 @@ class Layout:
                 total = -(-total // 16) * 16 + variable.size
         return -(-total // 16) * 16
 
-    def local_bytes(self, function: Function, active: tuple[str, ...] = ()) -> int:
+    def local_bytes(self, place: Place, active: tuple[tuple[int, str], ...] = ()) -> int:
         """Bytes a thread needs, callees included."""
-        if function.name in active:
-            raise PtxError(f"unsupported: recursion of {function.name}")
-        if function.name not in self._depths:
-            deepest = 0
-            for item in function.body:
-                if isinstance(item, Instruction) and item.call is not None:
-                    callee = self.source.functions.get(item.call.callee)
-                    if callee is not None:
-                        deepest = max(deepest, self.local_bytes(callee, (*active, function.name)))
-            self._depths[function.name] = self.own_locals(function) + deepest
-        return self._depths[function.name]
+        if place.key in active:
+            raise PtxError(f"unsupported: recursion of {place.function.name}")
+        if place.key not in self._depths:
+            callees = self.program.callees(place)
+            deepest = max((self.local_bytes(callee, (*active, place.key)) for callee in callees), default=0)
+            self._depths[place.key] = self.own_locals(place.function) + deepest
+        return self._depths[place.key]
 
 
 def _shared(function: Function) -> list[Variable]:

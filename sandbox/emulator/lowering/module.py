@@ -3,21 +3,25 @@
 The description is lines of words, embedded in the shared object as `kw_description`:
 
     kernel MODULE NAME SYMBOL PARAMETER_BYTES STATIC_SHARED DYNAMIC_OFFSET LOCAL_BYTES BYTE_SHARED
-    variable MODULE NAME SPACE BYTES ALIGN SLOT|- HEX|-
+    variable MODULE NAME SPACE BYTES ALIGN SLOT|- HEX|- EXTERNAL
     address MODULE NAME OFFSET TARGET_NAME TARGET_OFFSET
+    function MODULE NAME ADDRESS
     site KIND LINE OPCODE
     cost SITE LINE INSTRUCTIONS FLOP16 FLOP32 FLOP64
+
+Variables are those of all modules, whatever is lowered: who loads several objects of one text sees the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sandbox.emulator.lowering.builder import ModuleContext
 from sandbox.emulator.lowering.function import FunctionLowering, function_symbol
 from sandbox.emulator.lowering.layout import Layout
-from sandbox.ptx.model import Function, Instruction, Module, PtxError
+from sandbox.emulator.lowering.program import Place, Program
+from sandbox.ptx.model import Instruction
 from sandbox.ptx.parser import parse, type_bytes
 
 
@@ -27,19 +31,19 @@ class LoweredText:
     description: str
 
 
-def lower_modules(texts: Sequence[str]) -> LoweredText:
-    """Lowers PTX modules. Raises PtxError naming instruction and line."""
+def lower_modules(texts: Sequence[str], kernels: Sequence[tuple[int, str]] | None = None) -> LoweredText:
+    """Lowers kernels (module index, name) of PTX modules with the functions that they can call; None: all.
+
+    Raises PtxError naming instruction and line.
+    """
     context = ModuleContext()
-    functions: list[str] = []
-    description: list[str] = []
-    for index, text in enumerate(texts):
-        module = parse(text)
-        layout = Layout(module)
-        for function in module.functions.values():
-            functions.append(FunctionLowering(context, index, module, function, layout).lower())
-            if function.entry:
-                description.append(_kernel_line(index, function, layout))
-        description.extend(_variable_lines(context, index, module))
+    program = Program([parse(text) for text in texts])
+    places = program.reached(program.kernels() if kernels is None else kernels)
+    layout = Layout(program, places)
+    functions = [FunctionLowering(context, program, place, layout).lower() for place in places]
+    description = [_kernel_line(place, program, layout) for place in places if place.function.entry]
+    for index in range(len(program.modules)):
+        description += [*_variable_lines(context, program, index), *_function_lines(program, index)]
     description += context.sites + context.site_lines
     slots = max(1, len(context.address_slots))
     blob = "\n".join(description) + "\n"
@@ -56,41 +60,46 @@ def lower_modules(texts: Sequence[str]) -> LoweredText:
     return LoweredText(ir, blob)
 
 
-def _kernel_line(index: int, function: Function, layout: Layout) -> str:
-    static = layout.static_bytes[function.name]
-    symbol = function_symbol(index, function.name).strip('"')
+def _kernel_line(place: Place, program: Program, layout: Layout) -> str:
+    function = place.function
+    symbol = function_symbol(place.module, function.name).strip('"')
     words = [
-        *("kernel", index, function.name, symbol, function.parameter_bytes, static),
-        *(layout.dynamic_offset, layout.local_bytes(function), int(_narrow_shared(layout.source))),
+        *("kernel", place.module, function.name, symbol, function.parameter_bytes),
+        *(layout.static_bytes[place.key], layout.dynamic_offset, layout.local_bytes(place)),
+        int(any(map(_narrow_shared, program.reached([place.key])))),
     ]
     return " ".join(map(str, words))
 
 
-def _narrow_shared(module: Module) -> bool:
-    """Whether the module accesses shared memory in pieces below 4 bytes: races are then tracked by byte."""
-    for function in module.functions.values():
-        for item in function.body:
-            if isinstance(item, Instruction) and item.parts[0] in ("ld", "st", "atom", "red"):
-                spaces = {part.partition("::")[0] for part in item.parts}
-                if not spaces & {"global", "local", "const", "param"} and type_bytes(item.parts[-1]) < 4:
-                    return True
+def _narrow_shared(place: Place) -> bool:
+    """Whether it may access shared memory in pieces below 4 bytes: races are then tracked by byte."""
+    for item in place.function.body:
+        if isinstance(item, Instruction) and item.parts[0] in ("ld", "st", "atom", "red"):
+            spaces = {part.partition("::")[0] for part in item.parts}
+            if not spaces & {"global", "local", "const", "param"} and type_bytes(item.parts[-1]) < 4:
+                return True
     return False
 
 
-def _variable_lines(context: ModuleContext, index: int, module: Module) -> list[str]:
-    lines = []
-    for variable in module.variables:
+def _variable_lines(context: ModuleContext, program: Program, index: int) -> Iterator[str]:
+    for variable in program.modules[index].variables:
         if variable.space not in ("global", "const"):
             continue
-        if variable.external:
-            raise PtxError(f"unsupported: external variable {variable.name}")
         slot = context.address_slots.get(f"{index} {variable.name}", "-")
         data = variable.data.hex() if variable.data and any(variable.data) else "-"
         words = (index, variable.name, variable.space, variable.size, variable.align, slot, data)
-        lines.append(f"variable {' '.join(map(str, words))}")
+        yield f"variable {' '.join(map(str, words))} {int(variable.external)}"
         for offset, symbol in variable.addresses:
-            lines.append(f"address {index} {variable.name} {offset} {symbol.name} {symbol.offset}")
-    return lines
+            yield f"address {index} {variable.name} {offset} {symbol.name} {symbol.offset}"
+
+
+def _function_lines(program: Program, index: int) -> Iterator[str]:
+    """Functions whose address an initialiser holds."""
+    symbols = {s.name for variable in program.modules[index].variables for _, s in variable.addresses}
+    for name in sorted(symbols):
+        address = program.address(index, name)
+        if address is not None:
+            yield f"function {index} {name} {address}"
 
 
 def _escaped(text: str) -> str:

@@ -76,23 +76,18 @@ void Replayer::place(const Plan& plan) {
 }
 
 void Replayer::place_variables() {
-  u64 at = VARIABLE_BASE + GUARD_BYTES;
-  for (Variable& variable : module_.variables) {
-    at = (at + 255) & ~u64{255};
-    variable.address = at;
+  u64 next = VARIABLE_BASE + GUARD_BYTES;
+  module_.bind([&](const Variable& variable) {
+    if (variable.external) return u64{0};
+    u64 at = (next + 255) & ~u64{255};
     std::string problem = device_.allocate(at, variable.bytes, variable.name, true, 0);
     if (!problem.empty()) throw OutOfMemory("no room here for the variable " + variable.name + ": " + problem);
-    if (variable.bytes) std::memset(Device::pointer(at), 0, variable.bytes);
-    if (!variable.data.empty()) std::memcpy(Device::pointer(at), variable.data.data(), variable.data.size());
-    if (variable.slot >= 0) module_.addresses[variable.slot] = at;
-    at += variable.bytes + GUARD_BYTES;
-  }
-  for (const Relocation& relocation : module_.relocations) {
-    Variable* from = module_.variable(relocation.module, relocation.variable);
-    Variable* to = module_.variable(relocation.module, relocation.target);
-    if (!from || !to) throw std::runtime_error("an initialiser with the address of " + relocation.target);
-    u64 value = to->address + relocation.target_offset;
-    std::memcpy(Device::pointer(from->address + relocation.offset), &value, 8);
+    next = at + variable.bytes + GUARD_BYTES;
+    return at;
+  });
+  for (const Variable& variable : module_.variables) {
+    std::vector<u8> image = variable.external ? std::vector<u8>() : module_.image(variable);
+    if (!image.empty()) std::memcpy(Device::pointer(variable.address), image.data(), image.size());
   }
 }
 

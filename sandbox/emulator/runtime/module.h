@@ -1,6 +1,7 @@
 // A lowered module, loaded: kernels, variables, sites.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -27,14 +28,15 @@ struct Variable {
   std::string name;
   u64 bytes = 0;
   u64 align = 1;
-  int slot = -1;
+  int slot = -1;  // of Module::addresses; -1: lowered code does not use it
   std::vector<u8> data;
-  u64 address = 0;
+  bool external = false;  // declared here, defined elsewhere
+  u64 address = 0;        // once bound
 };
 
+// An address in a variable's initial value.
 struct Relocation {
   int module;
-  std::string variable;
   u64 offset;
   std::string target;
   u64 target_offset;
@@ -63,14 +65,28 @@ class Module {
   const Kernel* kernel(int module, const std::string& name) const;
   Variable* variable(int module, const std::string& name);
 
+  // Tells lowered code where variables are. `where` is asked for each variable that the module defines, and for an
+  // external one that no other of its PTX texts defines; 0: nobody knows.
+  void bind(const std::function<u64(const Variable&)>& where);
+  // What a variable starts as, the addresses in it filled in. After `bind`.
+  std::vector<u8> image(const Variable& variable) const;
+  // An external variable that lowered code uses and `bind` found nowhere, or "".
+  const std::string& missing() const { return missing_; }
+
   std::vector<Variable> variables;
-  std::vector<Relocation> relocations;
   std::vector<Site> sites;
   std::vector<Cost> costs;
-  u64* addresses = nullptr;  // the slots that lowered code reads
 
  private:
+  u64 target(const Relocation& relocation) const;
+  const Variable* definition(int module, const std::string& name) const;
+
+  u64* addresses_ = nullptr;  // the slots that lowered code reads
+  std::string missing_;
   std::map<std::pair<int, std::string>, Kernel> kernels_;
+  std::map<std::pair<int, std::string>, size_t> places_;  // of variables
+  std::map<std::pair<int, std::string>, u64> functions_;  // addresses, of those that initialisers name
+  std::multimap<std::pair<int, std::string>, Relocation> relocations_;
 };
 
 }  // namespace kw

@@ -60,11 +60,12 @@ class Prepared:
 
 
 class Machine:
-    """One PTX module, lowered."""
+    """A PTX module, lowered: some of its kernels or all, with more modules to link to."""
 
-    def __init__(self, ptx: str) -> None:
+    def __init__(self, ptx: str, *others: str, kernels: Sequence[str] | None = None) -> None:
         self.layout = parameter_layout(ptx)
-        self.lowered: Lowered = lower([ptx], Cancellation())
+        chosen = None if kernels is None else [(0, name) for name in kernels]
+        self.lowered: Lowered = lower([ptx, *others], Cancellation(), chosen)
 
     def prepare(
         self,

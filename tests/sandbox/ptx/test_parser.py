@@ -12,11 +12,12 @@ from sandbox.ptx.model import (
     Label,
     Negated,
     Pair,
+    Prototype,
     Register,
     Symbol,
     Vector,
 )
-from sandbox.ptx.parser import number
+from sandbox.ptx.words import number
 
 HEADER = ".version 9.0\n.target sm_90\n.address_size 64\n"
 
@@ -196,8 +197,8 @@ $L__info_string0:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("call (r), %rd1, (p), prototype;", "function pointer"),
-        ("targets: .branchtargets a, b;", "branchtargets"),
+        ("call (r), %rd1, (p), prototype;", "without its prototype"),
+        ("brx.idx %r1, targets;", "without its list of targets"),
         ("mov.u32 %r1, (;", "not understood"),
         ("mov.u32 %r1, 1", "without an end"),
         (".reg .v2 .f32 %v;", "vector register"),
@@ -207,3 +208,54 @@ def test_what_is_not_understood_says_so(text: str, words: str) -> None:
     with pytest.raises(PtxError) as caught:
         body(f".reg .b32 %r<3>; .reg .b64 %rd<3>;\n{text}")
     assert words in caught.value.message
+
+
+def test_indirect_calls_and_branches() -> None:
+    text = """
+    .reg .b32 %r<3>; .reg .b64 %rd<3>;
+    {
+    .param .b64 p0; .param .b32 r0;
+    proto : .callprototype (.param .b32 _) _ (.param .b64 _, .param .align 4 .b8 _[12]) .noreturn;
+    call (r0), %rd1, (p0), proto;
+    }
+    some: .calltargets f, g;
+    call %rd2, some;
+    ts: .branchtargets A, B;
+    brx.idx %r1, ts;
+    A:
+    B:
+    """
+    first, second, branch = instructions(text)
+    assert first.call is not None
+    assert second.call is not None
+    assert first.call.callee == Register("%rd1")
+    assert first.call.prototype == Prototype((4,), (8, 12))
+    assert second.call.targets == ("f", "g")
+    assert branch.operands == (Register("%r1"),)
+    assert branch.targets == ("A", "B")
+
+
+def test_a_label_in_a_scope_is_its_own() -> None:
+    text = ".reg .pred p; { L: bra L; } { bra M; L: bra L; M: } L: bra L; { @p bra L; }"
+    items = body(text)
+    labels = [item.name for item in items if isinstance(item, Label)]
+    assert len(set(labels)) == len(labels) == 4
+    targets = [item.operands[0] for item in items if isinstance(item, Instruction)]
+    first, second, jump, last = labels
+    assert targets == [Symbol(name) for name in (first, jump, second, last, last)]
+
+
+def test_a_function_nobody_asks_for_need_not_be_understood() -> None:
+    module = parse(HEADER + ".entry good() { ret; }\n.func bad() { @@; }\n.extern .func far;\n")
+    assert list(module.functions) == ["good", "bad"]
+    assert module.entries == {"good"}
+    assert module.order == {"good": 0, "bad": 1, "far": 2}
+    assert len(module.functions["good"].body) == 1
+    with pytest.raises(PtxError):
+        module.functions["bad"]
+
+
+def test_parameters_of_calls_side_by_side_share_their_room() -> None:
+    text = ".param .b64 a; { .param .b32 p; .param .b64 q; } { .param .align 16 .b8 p[32]; }"
+    function = parse(f"{HEADER}.entry k() {{ {text} }}").functions["k"]
+    assert [(p.offset, p.size) for p in function.locals.values()] == [(0, 8), (8, 4), (16, 8), (16, 32)]
