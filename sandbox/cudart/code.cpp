@@ -54,8 +54,10 @@ DeviceCode::Lowered DeviceCode::lower(int module, const std::string &symbol, std
         // The file stays open: the loader knows libraries by their path, which must not come to mean another one.
         std::string path = "/proc/self/fd/" + std::to_string(answer.file);
         auto loaded = std::make_unique<kw::Module>(path);
-        if (!code.placed) place_variables(code, *loaded);
-        bind(code, *loaded);
+        if (code.placed)
+            bind(code, *loaded);
+        else
+            place_variables(code, *loaded);
         found = code.lowered.emplace(symbol, std::move(loaded)).first;
     }
     // A text is lowered alone, so it is the first module of its library.
@@ -67,29 +69,25 @@ DeviceCode::Lowered DeviceCode::lower(int module, const std::string &symbol, std
 void DeviceCode::place_variables(Unit &unit, kw::Module &code) {
     unit.placed = true;
     for (const kw::Variable &variable : code.variables) {
+        if (variable.external) continue;
         Address at = (next_variable_ + 255) & ~Address{255};
         std::string problem = memory_.allocate(at, variable.bytes, variable.name, true, 0);
         if (!problem.empty()) throw std::runtime_error("no room for the variable " + variable.name + ": " + problem);
-        if (!variable.data.empty()) std::memcpy(kw::Device::pointer(at), variable.data.data(), variable.data.size());
         unit.variables[variable.name] = at;
         next_variable_ = at + variable.bytes + kw::GUARD_BYTES;
     }
-    for (const kw::Relocation &relocation : code.relocations) {
-        auto from = unit.variables.find(relocation.variable), to = unit.variables.find(relocation.target);
-        if (from == unit.variables.end() || to == unit.variables.end())
-            throw std::runtime_error("an initialiser with the address of " + relocation.target);
-        Address value = to->second + relocation.target_offset;
-        std::memcpy(kw::Device::pointer(from->second + relocation.offset), &value, sizeof value);
+    bind(unit, code);
+    for (const kw::Variable &variable : code.variables) {
+        std::vector<kw::u8> image = variable.external ? std::vector<kw::u8>() : code.image(variable);
+        if (!image.empty()) std::memcpy(kw::Device::pointer(variable.address), image.data(), image.size());
     }
 }
 
 void DeviceCode::bind(const Unit &unit, kw::Module &code) const {
-    for (kw::Variable &variable : code.variables) {
+    code.bind([&](const kw::Variable &variable) {
         auto found = unit.variables.find(variable.name);
-        if (found == unit.variables.end()) throw std::runtime_error("the variable " + variable.name + " has no place");
-        variable.address = found->second;
-        if (variable.slot >= 0) code.addresses[variable.slot] = variable.address;
-    }
+        return found == unit.variables.end() ? Address{0} : found->second;
+    });
 }
 
 Address DeviceCode::address(int module, const std::string &name, std::string &problem) {

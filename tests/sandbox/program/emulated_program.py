@@ -113,9 +113,9 @@ class _Service:
                     pieces = ",".join(f"{offset}:{size}" for offset, size in layout)
                     lines.append(f"kernel\t{symbol}\t0\t0\t0\t1024\t{pieces}")
                 return "ok", _file("\n".join(lines).encode())
-            case ["lower", number, _symbol]:
+            case ["lower", number, symbol]:
                 try:
-                    lowered = lower([self._modules[number]], Cancellation())
+                    lowered = lower([self._modules[number]], Cancellation(), [(0, symbol)])
                 except Judged as refusal:
                     return f"unsupported\t{refusal.message}", None
                 return "ok", os.open(lowered.path, os.O_RDONLY)
