@@ -17,7 +17,7 @@ from sandbox.emulator.lowering.builder import BITS, Builder, Value
 from sandbox.ptx.model import Immediate, Instruction, Pair
 
 
-@handles("and", "or", "xor", "not", "cnot")
+@handles("and", "or", "xor", "not", "cnot", parts="pred b16 b32 b64")
 def logic(build: Builder, instruction: Instruction) -> None:
     parts = instruction.parts
     if parts[-1] == "pred":
@@ -50,7 +50,7 @@ def combine(build: Builder, name: str, first: Value, second: Value) -> Value:
     return Value(build.op(f"{name} i32 {build.as_mask(first)}, {build.as_mask(second)}"), "mask", True)
 
 
-@handles("shl", "shr")
+@handles("shl", "shr", parts="b16 b32 b64 u16 u32 u64 s16 s32 s64")
 def shift(build: Builder, instruction: Instruction) -> None:
     """Counts at or above the width give 0, or the sign in all bits."""
     parts = instruction.parts
@@ -79,7 +79,7 @@ def shift(build: Builder, instruction: Instruction) -> None:
     build.write(instruction.operands[0], result)
 
 
-@handles("shf")
+@handles("shf", parts="l r wrap clamp b32")
 def funnel_shift(build: Builder, instruction: Instruction) -> None:
     """shf.{l,r}.{clamp,wrap}.b32 d, a, b, c: 64 bits b:a shifted, the upper or lower half kept."""
     low, high, count = (build.operand(operand, "i32") for operand in instruction.operands[1:4])
@@ -98,17 +98,29 @@ def funnel_shift(build: Builder, instruction: Instruction) -> None:
     build.write(instruction.operands[0], build.convert("trunc", shifted, "i32"))
 
 
-@handles("lop3")
+@handles("lop3", parts="and or b32")
 def three_input_logic(build: Builder, instruction: Instruction) -> None:
-    table = instruction.operands[4]
-    if not isinstance(table, Immediate) or isinstance(instruction.operands[0], Pair):
+    """lop3.b32 d, a, b, c, table; with a boolean operator also d|p, ..., q: p = (d != 0) op q."""
+    operands = instruction.operands
+    table = operands[4]
+    if not isinstance(table, Immediate):
         raise build.unsupported(instruction.opcode)
-    sources = build.together(*sources_of(build, instruction, "i32", 3))
+    result = _by_table(build, build.together(*sources_of(build, instruction, "i32", 3)), table.value)
+    if not isinstance(operands[0], Pair):
+        build.write(operands[0], result)
+        return
+    some = compare(build, "icmp ne", result, integer(build, 0, "i32"))
+    other = build.operand(operands[5], "i1")
+    build.write(operands[0].first, result)
+    build.write(operands[0].second, combine(build, instruction.parts[1], some, other))
+
+
+def _by_table(build: Builder, sources: list[Value], table: int) -> Value:
     ones = integer(build, -1, "i32")
     inverted = [binary(build, "xor", source, ones) for source in sources]
     result: Value | None = None
     for row in range(8):
-        if not table.value >> row & 1:
+        if not table >> row & 1:
             continue
         term: Value | None = None
         for index, bit in enumerate((row >> 2 & 1, row >> 1 & 1, row & 1)):
@@ -116,37 +128,50 @@ def three_input_logic(build: Builder, instruction: Instruction) -> None:
             term = chosen if term is None else binary(build, "and", term, chosen)
         assert term is not None
         result = term if result is None else binary(build, "or", result, term)
-    build.write(instruction.operands[0], result or integer(build, 0, "i32"))
+    return result or integer(build, 0, "i32")
 
 
-@handles("popc", "clz", "brev", "bfind", "bfe", "bfi", "prmt", "sad", "dp4a", "bmsk", "szext")
+@handles("popc", "clz", "brev", parts="b32 b64")
+def count(build: Builder, instruction: Instruction) -> None:
+    name, kind = instruction.parts[0], kind_of(instruction.parts)
+    value = build.operand(instruction.operands[1], kind)
+    if name == "brev":
+        build.write(instruction.operands[0], intrinsic(build, "llvm.bitreverse", [value]))
+        return
+    if name == "popc":
+        result = intrinsic(build, "llvm.ctpop", [value])
+    else:
+        result = intrinsic(build, "llvm.ctlz", [value], ", i1 false")
+    build.write(instruction.operands[0], build.convert("trunc", result, "i32"))
+
+
+_HELPED = {  # operands: T is the instruction's type, w a 32-bit word
+    "bfe": ("Tww", "s32 u32 s64 u64"),
+    "bfi": ("TTww", "b32 b64"),
+    "bfind": ("T", "shiftamt s32 u32 s64 u64"),
+    "prmt": ("www", "b32 f4e b4e rc8 ecl ecr rc16"),
+    "fns": ("www", "b32"),
+    "dp4a": ("www", "s32 u32"),
+    "dp2a": ("www", "lo hi s32 u32"),
+    "bmsk": ("ww", "wrap clamp b32"),
+    "szext": ("ww", "wrap clamp s32 u32"),
+}
+
+
 def bit_helper(build: Builder, instruction: Instruction) -> None:
     """Bit operations whose LLVM form would be long or missing: helpers over 32 lanes."""
     parts = instruction.parts
-    name = parts[0]
-    destination, sources = instruction.operands[0], instruction.operands[1:]
-    if name in ("popc", "clz", "brev"):
-        value = build.operand(sources[0], kind_of(parts))
-        if name == "brev":
-            result = intrinsic(build, "llvm.bitreverse", [build.splat(value)])
-        elif name == "popc":
-            result = intrinsic(build, "llvm.ctpop", [build.splat(value)])
-        else:
-            result = intrinsic(build, "llvm.ctlz", [build.splat(value)], ", i1 false")
-        build.write(destination, result if name == "brev" else build.convert("trunc", result, "i32"))
-        return
-    kinds = {
-        "bfe": [kind_of(parts), "i32", "i32"],
-        "bfi": [kind_of(parts), kind_of(parts), "i32", "i32"],
-        "prmt": ["i32"] * 3,
-        "bfind": [kind_of(parts)],
-        "sad": [kind_of(parts)] * 3,
-        "dp4a": ["i32"] * 3,
-        "bmsk": ["i32"] * 2,
-        "szext": ["i32"] * 2,
-    }.get(name)
-    if kinds is None or len(kinds) != len(sources) or (name == "prmt" and len(parts) > 2):
-        raise build.unsupported(instruction.opcode)
-    values = [build.operand(operand, kind) for operand, kind in zip(sources, kinds, strict=True)]
-    result_kind = "i32" if name == "bfind" else kinds[0]
-    build.write(destination, build.helper("kw_" + "_".join(parts), values, result_kind))
+    letters = _HELPED[parts[0]][0]
+    kinds = [kind_of(parts) if letter == "T" else "i32" for letter in letters]
+    values = [
+        build.operand(operand, kind) for operand, kind in zip(instruction.operands[1:], kinds, strict=True)
+    ]
+    name = "kw_" + "_".join(parts)
+    if parts[0] == "prmt" and len(parts) > 2:
+        name = f"kw_prmt_{parts[2]}"
+    result = "i32" if parts[0] == "bfind" else kinds[0]
+    build.write(instruction.operands[0], build.helper(name, values, result))
+
+
+for _name, (_, _parts) in _HELPED.items():
+    handles(_name, parts=_parts)(bit_helper)

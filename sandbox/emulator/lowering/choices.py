@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sandbox.emulator.lowering.abi import LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW
 from sandbox.emulator.lowering.arithmetic import (
+    PACKED,
     binary,
     compare,
     flushed,
@@ -11,9 +12,11 @@ from sandbox.emulator.lowering.arithmetic import (
     integer,
     kind_of,
     packed,
+    repacked,
     select,
     signed,
     sources_of,
+    unpacked,
 )
 from sandbox.emulator.lowering.bits import combine
 from sandbox.emulator.lowering.builder import BITS, FLOATS, Builder, Value, element_type
@@ -31,6 +34,8 @@ _INTEGER_COMPARISONS = {
     "hi": ("ugt", "ugt"),
     "hs": ("uge", "uge"),
 }
+_BOOLEANS = ("and", "or", "xor")
+_TYPES = "b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64"
 _FLOAT_COMPARISONS = {
     "eq": "oeq",
     "ne": "one",
@@ -47,59 +52,83 @@ _FLOAT_COMPARISONS = {
     "num": "ord",
     "nan": "uno",
 }
+_COMPARED = " ".join(
+    (*_INTEGER_COMPARISONS, *_FLOAT_COMPARISONS, *_BOOLEANS, "ftz", _TYPES, "f16", "bf16", "f16x2", "bf16x2")
+)
 
 
 def comparison(build: Builder, parts: tuple[str, ...], first: Operand, second: Operand) -> Value:
     kind = kind_of(parts)
-    values = [flushed(build, build.operand(operand, kind), parts) for operand in (first, second)]
-    if kind in FLOATS:
+    return compared(build, parts, [build.operand(operand, kind) for operand in (first, second)])
+
+
+def compared(build: Builder, parts: tuple[str, ...], values: list[Value]) -> Value:
+    values = [flushed(build, value, parts) for value in values]
+    if values[0].type in FLOATS:
         return compare(build, f"fcmp {_FLOAT_COMPARISONS[parts[1]]}", *values)
     return compare(build, f"icmp {_INTEGER_COMPARISONS[parts[1]][0 if signed(parts) else 1]}", *values)
 
 
-@handles("setp")
+def halves_compared(build: Builder, parts: tuple[str, ...], first: Operand, second: Operand) -> list[Value]:
+    """The comparisons of the lower and of the upper halves of two packed operands."""
+    kind = PACKED[parts[-1]]
+    columns = [unpacked(build, build.operand(operand, "i32"), kind) for operand in (first, second)]
+    return [compared(build, parts, [column[half] for column in columns]) for half in (0, 1)]
+
+
+def _with_boolean(build: Builder, instruction: Instruction, result: Value) -> Value:
+    boolean = next((part for part in instruction.parts[2:] if part in _BOOLEANS), None)
+    if boolean is None:
+        return result
+    return combine(build, boolean, result, build.operand(instruction.operands[3], "i1"))
+
+
+@handles("setp", parts=_COMPARED)
 def set_predicate(build: Builder, instruction: Instruction) -> None:
-    parts, operands = instruction.parts, instruction.operands
+    """p|q: the comparison and its opposite, or those of the two halves of packed operands."""
+    parts, (target, first, second, *_) = instruction.parts, instruction.operands
     if packed(parts):
-        raise build.unsupported(instruction.opcode)
-    result = comparison(build, parts, operands[1], operands[2])
-    boolean = next((part for part in parts[2:] if part in ("and", "or", "xor")), None)
-    inverse: Value | None = None
-    target = operands[0]
-    if isinstance(target, Pair) and target.second is not None:
-        inverse = combine(build, "xor", result, Value("true", "i1", True))
-    if boolean is not None:
-        third = build.operand(operands[3], "i1")
-        result = combine(build, boolean, result, third)
-        inverse = combine(build, boolean, inverse, third) if inverse is not None else None
-    if isinstance(target, Pair):
-        build.write(target.first, result)
-        if inverse is not None:
-            build.write(target.second, inverse)
+        results = halves_compared(build, parts, first, second)
     else:
-        build.write(target, result)
+        results = [comparison(build, parts, first, second)]
+        if isinstance(target, Pair):
+            results.append(combine(build, "xor", results[0], Value("true", "i1", True)))
+    results = [_with_boolean(build, instruction, result) for result in results]
+    targets = (target.first, target.second) if isinstance(target, Pair) else (target,)
+    for one, result in zip(targets, results, strict=False):
+        build.write(one, result)
 
 
-@handles("set")
+@handles("set", parts=_COMPARED)
 def set_value(build: Builder, instruction: Instruction) -> None:
     """set.cmp.dtype.stype: all ones (or 1.0) where the comparison holds."""
     parts = instruction.parts
-    if len(instruction.operands) != 3 or packed(parts):
-        raise build.unsupported(instruction.opcode)
-    kind = element_type(parts[-2])
-    result = comparison(build, parts, instruction.operands[1], instruction.operands[2])
+    target, first, second, *_ = instruction.operands
+    name = parts[-2]
+    if packed(parts):
+        kind = PACKED.get(name, "i16")
+        low, high = (
+            _ones(build, _with_boolean(build, instruction, result), kind)
+            for result in halves_compared(build, parts, first, second)
+        )
+        build.write(target, repacked(build, low, high))
+        return
+    result = _with_boolean(build, instruction, comparison(build, parts, first, second))
+    build.write(target, _ones(build, result, element_type(name)))
+
+
+def _ones(build: Builder, condition: Value, kind: str) -> Value:
     if kind in FLOATS:
-        build.write(
-            instruction.operands[0],
-            select(build, result, Value("1.0", kind, True), Value("0.0", kind, True)),
-        )
-    else:
-        build.write(
-            instruction.operands[0], select(build, result, integer(build, -1, kind), integer(build, 0, kind))
-        )
+        one = {"half": "0xH3C00", "bfloat": "0xR3F80"}.get(kind, "1.0")
+        return select(build, condition, Value(one, kind, True), Value(_zero(kind), kind, True))
+    return select(build, condition, integer(build, -1, kind), integer(build, 0, kind))
 
 
-@handles("selp")
+def _zero(kind: str) -> str:
+    return {"half": "0xH0000", "bfloat": "0xR0000"}.get(kind, "0.0")
+
+
+@handles("selp", parts=_TYPES)
 def select_by_predicate(build: Builder, instruction: Instruction) -> None:
     kind = kind_of(instruction.parts)
     first, second = sources_of(build, instruction, kind, 2)
@@ -109,12 +138,12 @@ def select_by_predicate(build: Builder, instruction: Instruction) -> None:
     )
 
 
-@handles("slct")
+@handles("slct", parts=f"ftz {_TYPES}")
 def select_by_sign(build: Builder, instruction: Instruction) -> None:
     parts = instruction.parts
     kind, test = element_type(parts[-2]), kind_of(parts)
     first, second = sources_of(build, instruction, kind, 2)
-    third = build.operand(instruction.operands[3], test)
+    third = flushed(build, build.operand(instruction.operands[3], test), parts)
     operation = "fcmp oge" if test in FLOATS else "icmp sge"
     zero = Value("0.0", test, True) if test in FLOATS else integer(build, 0, test)
     build.write(instruction.operands[0], select(build, compare(build, operation, third, zero), first, second))
@@ -123,7 +152,7 @@ def select_by_sign(build: Builder, instruction: Instruction) -> None:
 # Moves --------------------------------------------------------------------------------------------------
 
 
-@handles("mov")
+@handles("mov", parts=f"pred b128 {_TYPES}")
 def move(build: Builder, instruction: Instruction) -> None:
     target, source = instruction.operands
     kind = kind_of(instruction.parts)
@@ -162,19 +191,14 @@ def _unpack(build: Builder, target: Vector, value: Value) -> None:
         build.write(item, build.convert("trunc", moved, f"i{part}"))
 
 
-@handles("cvta")
+@handles("cvta", parts="to global shared shared::cta shared::cluster local const param u32 u64")
 def convert_address(build: Builder, instruction: Instruction) -> None:
     """Between a state space and generic addresses: a window a space (abi.py); device memory is its own."""
     parts = instruction.parts
     kind = kind_of(parts)
     value = build.operand(instruction.operands[1], kind)
-    window = 0
-    if "shared" in parts:
-        window = SHARED_WINDOW
-    elif "local" in parts:
-        window = LOCAL_WINDOW
-    elif "param" in parts:
-        window = PARAMETER_WINDOW
+    windows = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAMETER_WINDOW}
+    window = sum(windows.get(part.partition("::")[0], 0) for part in parts)
     if window:
         value = binary(build, "sub" if "to" in parts else "add", value, integer(build, window, kind))
     build.write(instruction.operands[0], value)

@@ -8,9 +8,9 @@ they can run.
 
 from __future__ import annotations
 
-from sandbox.emulator.lowering import abi, bits, choices, conversions, memory
+from sandbox.emulator.lowering import abi, bits, choices, conversions, floats, integers, memory
 from sandbox.emulator.lowering.analysis import analyse, branch_target
-from sandbox.emulator.lowering.arithmetic import HANDLERS
+from sandbox.emulator.lowering.arithmetic import HANDLERS, refuse_unknown_parts
 from sandbox.emulator.lowering.builder import Builder, ModuleContext, Value
 from sandbox.emulator.lowering.layout import Layout
 from sandbox.emulator.lowering.program import Place, Program
@@ -18,7 +18,7 @@ from sandbox.emulator.lowering.warp import special_register
 from sandbox.ptx.model import Instruction, PtxError, Register, Symbol
 
 # Importing them filled HANDLERS.
-_HANDLER_MODULES = (bits, choices, conversions, memory)
+_HANDLER_MODULES = (bits, choices, conversions, floats, integers, memory)
 
 _PRECISIONS = {"f16": 0, "bf16": 0, "f16x2": 0, "bf16x2": 0, "f32": 1, "f64": 2}
 _FLOP = {"add": 1, "sub": 1, "mul": 1, "fma": 2, "mad": 2}
@@ -276,6 +276,7 @@ class FunctionLowering(Builder):
             handler = HANDLERS.get(name)
             if handler is None:
                 raise self.unsupported(instruction.opcode)
+            refuse_unknown_parts(self, instruction)
             handler(self, instruction)
         except PtxError as error:
             if instruction.opcode in error.message:

@@ -1,5 +1,6 @@
 // Arithmetic helpers over 32 lanes: what LLVM would expand badly, slowly, or not at all.
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -107,7 +108,20 @@ float to_odd(double value) {
 }
 
 u16 to_half(float value) {
+  if (value != value) return 0x7fff;
   return static_cast<u16>(_mm_extract_epi16(_mm_cvtps_ph(_mm_set_ss(value), _MM_FROUND_TO_NEAREST_INT), 0));
+}
+
+// a * b + c of bfloat16, rounded once. The product is exact in double; the sum is rounded to odd, since an addend far
+// below the last place must still decide a tie.
+u16 fused_bfloat(u16 a, u16 b, u16 c) {
+  auto wide = [](u16 bits) { return static_cast<double>(std::bit_cast<float>(u32{bits} << 16)); };
+  double product = wide(a) * wide(b), addend = wide(c);
+  double sum = product + addend, part = sum - product;
+  double error = (product - (sum - part)) + (addend - part);
+  u64 bits = std::bit_cast<u64>(sum);
+  if (error == error && error != 0 && !(bits & 1)) bits += (error > 0) == (sum > 0) ? 1 : -1;
+  return to_bfloat(to_odd(std::bit_cast<double>(bits)));
 }
 
 template <class T>
@@ -156,6 +170,33 @@ u32 permute(u32 a, u32 b, u32 selector) {
   }
   return result;
 }
+
+// The permutations that prmt names: the lower two bits of the selector choose.
+constexpr u16 FORWARD[4] = {0x3210, 0x4321, 0x5432, 0x6543};
+constexpr u16 BACKWARD[4] = {0x5670, 0x6701, 0x7012, 0x0123};
+constexpr u16 REPLICATE_8[4] = {0x0000, 0x1111, 0x2222, 0x3333};
+constexpr u16 CLAMP_LEFT[4] = {0x3210, 0x3211, 0x3222, 0x3333};
+constexpr u16 CLAMP_RIGHT[4] = {0x0000, 0x1110, 0x2210, 0x3210};
+constexpr u16 REPLICATE_16[4] = {0x1010, 0x3232, 0x1010, 0x3232};
+
+// The offset-th set bit of the mask, counted upwards from `base`, or downwards when the offset is negative.
+u32 nth_set_bit(u32 mask, u32 base, i32 offset) {
+  if (offset == 0) return base < 32 && mask >> base & 1 ? base : ~u32{0};
+  i64 position = base, step = offset > 0 ? 1 : -1;
+  i64 missing = offset > 0 ? i64{offset} : -i64{offset};
+  for (; position >= 0 && position < 32; position += step)
+    if (mask >> position & 1 && --missing == 0) return static_cast<u32>(position);
+  return ~u32{0};
+}
+
+template <class A, class B>
+u32 dot_two(u32 a, u32 b, u32 sum) {
+  for (int k = 0; k < 2; ++k) sum += static_cast<u32>(i32{static_cast<A>(a >> 16 * k)} * i32{static_cast<B>(b >> 8 * k)});
+  return sum;
+}
+
+// The upper 32 bits of a double: all that the approximations in double precision read and give.
+double upper_word(double value) { return std::bit_cast<double>(std::bit_cast<u64>(value) & ~u64{0xffffffff}); }
 
 u32 bit_mask(u32 position, u32 width, bool clamp) {
   if (clamp && position >= 32) return 0;
@@ -209,6 +250,8 @@ void kw_sin_f32(const float* a, float* out) { EACH out[i] = std::sin(a[i]); }
 void kw_cos_f32(const float* a, float* out) { EACH out[i] = std::cos(a[i]); }
 void kw_tanh_f32(const float* a, float* out) { EACH out[i] = std::tanh(a[i]); }
 void kw_rsqrt_f32(const float* a, float* out) { EACH out[i] = static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(a[i]))); }
+void kw_rcp_coarse_f64(const double* a, double* out) { EACH out[i] = upper_word(1.0 / upper_word(a[i])); }
+void kw_rsqrt_coarse_f64(const double* a, double* out) { EACH out[i] = upper_word(1.0 / __builtin_sqrt(upper_word(a[i]))); }
 void kw_rsqrt_f64(const double* a, double* out) { EACH out[i] = 1.0 / __builtin_sqrt(a[i]); }
 
 #define DIRECTED(MODE, NAME, TYPE)                                                         \
@@ -270,6 +313,7 @@ TO_INTEGER(u32, u32)
 TO_INTEGER(s64, i64)
 TO_INTEGER(u64, u64)
 
+void kw_fma_bfloat(const u16* a, const u16* b, const u16* c, u16* out) { EACH out[i] = fused_bfloat(a[i], b[i], c[i]); }
 void kw_narrow_float_bfloat(const float* a, u16* out) { EACH out[i] = to_bfloat(a[i]); }
 void kw_narrow_double_bfloat(const double* a, u16* out) { EACH out[i] = to_bfloat(to_odd(a[i])); }
 void kw_narrow_double_half(const double* a, u16* out) { EACH out[i] = to_half(to_odd(a[i])); }
@@ -309,8 +353,20 @@ DOT(u32, u8, u32, u8)
 DOT(u32, u8, s32, i8)
 DOT(s32, i8, u32, u8)
 DOT(s32, i8, s32, i8)
-void kw_sad_u32(const u32* a, const u32* b, const u32* c, u32* out) { EACH out[i] = c[i] + (a[i] < b[i] ? b[i] - a[i] : a[i] - b[i]); }
-void kw_sad_s32(const i32* a, const i32* b, const u32* c, u32* out) {
-  EACH out[i] = c[i] + (a[i] < b[i] ? static_cast<u32>(b[i]) - static_cast<u32>(a[i]) : static_cast<u32>(a[i]) - static_cast<u32>(b[i]));
-}
+#define PERMUTATION(NAME, TABLE) \
+  void kw_prmt_##NAME(const u32* a, const u32* b, const u32* c, u32* out) { EACH out[i] = permute(a[i], b[i], TABLE[c[i] & 3]); }
+PERMUTATION(f4e, FORWARD)
+PERMUTATION(b4e, BACKWARD)
+PERMUTATION(rc8, REPLICATE_8)
+PERMUTATION(ecl, CLAMP_LEFT)
+PERMUTATION(ecr, CLAMP_RIGHT)
+PERMUTATION(rc16, REPLICATE_16)
+void kw_fns_b32(const u32* mask, const u32* base, const i32* offset, u32* out) { EACH out[i] = nth_set_bit(mask[i], base[i], offset[i]); }
+#define DOT_TWO(A_NAME, A, B_NAME, B)                                                                                             \
+  void kw_dp2a_lo_##A_NAME##_##B_NAME(const u32* a, const u32* b, const u32* c, u32* out) { EACH out[i] = dot_two<A, B>(a[i], b[i], c[i]); } \
+  void kw_dp2a_hi_##A_NAME##_##B_NAME(const u32* a, const u32* b, const u32* c, u32* out) { EACH out[i] = dot_two<A, B>(a[i], b[i] >> 16, c[i]); }
+DOT_TWO(u32, u16, u32, u8)
+DOT_TWO(u32, u16, s32, i8)
+DOT_TWO(s32, i16, u32, u8)
+DOT_TWO(s32, i16, s32, i8)
 }  // extern "C"
