@@ -94,6 +94,18 @@ class DeviceFault(Data):
     space: str = ""  # "global", "shared", "local", ...
 
 
+class Finding(DeviceFault):
+    """What a check found in a launch that went on."""
+
+    file: str = ""
+    severity: Literal["error", "note"]  # a note is worth knowing, and no error
+    bytes: int | None  # of the access
+    other_line: int | None  # of a race: the other access, where known
+    allocation: str  # the one at or next to the address; empty where there is none
+    allocation_bytes: int | None
+    count: int  # equal findings: same kind, kernel, line and space
+
+
 class ReplayResult(Data):
     """One replayed plan."""
 
@@ -101,4 +113,5 @@ class ReplayResult(Data):
     fault: DeviceFault | None = None
     message: str = ""  # for "unsupported": the PTX instruction and its source line
     launches: list[LaunchTrace] = Field(default_factory=list)  # empty when counting was off
+    findings: list[Finding] = Field(default_factory=list)  # of a replay that keeps going
     output: str = ""  # what kernels printed, capped

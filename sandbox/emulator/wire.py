@@ -47,6 +47,7 @@ class Replay:
     plan: LaunchPlan
     buffers: Sequence[Buffer]
     count: bool  # measure, at some cost
+    keep_going: bool = False  # after findings that allow it: all are in the result, not the first alone
 
 
 class BadResult(Exception):
@@ -71,7 +72,7 @@ def write_request(
 
     lines = [f"library {library}", f"seconds {seconds:.3f}", f"threads {threads}"]
     for replay in replays:
-        lines.append(f"plan {int(replay.count)}")
+        lines.append(f"plan {int(replay.count)} {int(replay.keep_going)}")
         for buffer in replay.buffers:
             content = None if buffer.data is None else memoryview(buffer.data).cast("B")
             if content is not None and len(content) != buffer.bytes:

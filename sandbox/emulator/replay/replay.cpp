@@ -14,6 +14,7 @@ struct Replayer::Result {
   std::string fault = "null";
   std::string message;
   std::vector<std::string> traces;
+  Findings findings;
 };
 
 Replayer::Replayer(const Request& request)
@@ -42,11 +43,13 @@ Output Replayer::run() {
       kept_.emplace_back(at, at + buffer.bytes);
       names += std::string(names.empty() ? "" : ",") + "[" + quoted(buffer.name) + "," + std::to_string(buffer.bytes) + "]";
     }
-    std::string traces;
+    std::string traces, findings;
     for (const std::string& trace : result.traces) traces += (traces.empty() ? "" : ",") + trace;
+    for (const Finding& finding : result.findings.all())
+      findings += (findings.empty() ? "" : ",") + finding_json(finding);
     results += std::string(results.empty() ? "" : ",") + "{\"result\":{\"status\":" + quoted(result.status) +
                ",\"fault\":" + result.fault + ",\"message\":" + quoted(result.message) + ",\"launches\":[" + traces +
-               "],\"output\":\"\"},\"buffers\":[" + names + "]}";
+               "],\"findings\":[" + findings + "],\"output\":\"\"},\"buffers\":[" + names + "]}";
     std::printf("progress %zu %zu\n", index + 1, request_.plans.size());
     std::fflush(stdout);
     if (result.status != "ok") break;
@@ -60,7 +63,7 @@ void Replayer::replay(const Plan& plan, Result& result) {
   place(plan);
   place_variables();
   for (const Operation& operation : plan.operations)
-    if (!perform(operation, plan.count, result)) return;
+    if (!perform(operation, plan, result)) return;
 }
 
 void Replayer::place(const Plan& plan) {
@@ -92,7 +95,7 @@ void Replayer::place_variables() {
 }
 
 bool Replayer::host_fault(Result& result, const char* call, const std::string& message, u64 address) {
-  Fault fault;
+  Finding fault;
   fault.kind = "out of bounds";
   fault.message = message;
   fault.address = address;
@@ -102,10 +105,9 @@ bool Replayer::host_fault(Result& result, const char* call, const std::string& m
   return false;
 }
 
-bool Replayer::perform(const Operation& operation, bool count, Result& result) {
+bool Replayer::perform(const Operation& operation, const Plan& plan, Result& result) {
   auto where = [&](u64 at) {
-    bool freed;
-    return with_commas(operation.bytes) + " bytes at " + hexadecimal(at) + ", " + device_.describe(at, operation.bytes, freed);
+    return with_commas(operation.bytes) + " bytes at " + hexadecimal(at) + ", " + device_.neighbour(at, operation.bytes).where;
   };
   const Allocation* to = nullptr;
   switch (operation.kind) {
@@ -148,12 +150,12 @@ bool Replayer::perform(const Operation& operation, bool count, Result& result) {
       return true;
     }
     case OperationKind::launch:
-      return launch(operation, count, result);
+      return launch(operation, plan, result);
   }
   return false;
 }
 
-bool Replayer::launch(const Operation& operation, bool count, Result& result) {
+bool Replayer::launch(const Operation& operation, const Plan& plan, Result& result) {
   auto refuse = [&](const std::string& message) {
     result.status = "unsupported";
     result.message = message;
@@ -167,7 +169,9 @@ bool Replayer::launch(const Operation& operation, bool count, Result& result) {
   std::memcpy(request.block, operation.block, sizeof request.block);
   request.parameters.assign(operation.data, operation.data + operation.bytes);
   request.parameters.resize(request.parameters.size() + 16);
-  GridOutcome outcome = run_grid(module_, device_, request, {count, deadline_, request_.threads});
+  GridOptions options{.count = plan.count, .deadline = deadline_, .threads = request_.threads};
+  if (plan.keep_going) options.findings = &result.findings;
+  GridOutcome outcome = run_grid(module_, device_, request, options);
   switch (outcome.end) {
     case GridOutcome::End::fault:
       result.status = "fault";
@@ -180,7 +184,7 @@ bool Replayer::launch(const Operation& operation, bool count, Result& result) {
       result.message = outcome.message;
       return false;
     case GridOutcome::End::done:
-      if (count) result.traces.push_back(std::move(outcome.trace));
+      if (plan.count) result.traces.push_back(std::move(outcome.trace));
       return true;
   }
   return false;

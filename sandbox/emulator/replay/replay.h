@@ -33,6 +33,7 @@ struct Operation {
 
 struct Plan {
   bool count = false;
+  bool keep_going = false;  // after findings that allow it
   std::vector<Buffer> buffers;
   std::vector<Operation> operations;
 };
@@ -61,8 +62,8 @@ class Replayer {
   void replay(const Plan& plan, Result& result);
   void place(const Plan& plan);
   void place_variables();
-  bool perform(const Operation& operation, bool count, Result& result);
-  bool launch(const Operation& operation, bool count, Result& result);
+  bool perform(const Operation& operation, const Plan& plan, Result& result);
+  bool launch(const Operation& operation, const Plan& plan, Result& result);
   bool host_fault(Result& result, const char* call, const std::string& message, u64 address);
 
   const Request& request_;

@@ -128,6 +128,7 @@ Request parse_request(const std::string& text, const u8* bytes) {
     } else if (word == "plan") {
       request.plans.emplace_back();
       request.plans.back().count = in.get<int>() != 0;
+      request.plans.back().keep_going = in.get<int>() != 0;
     } else if (request.plans.empty()) {
       throw std::runtime_error("an operation outside a plan");
     } else if (word == "buffer") {

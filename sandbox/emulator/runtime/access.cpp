@@ -27,7 +27,8 @@ inline void put(const Lanes& lanes, u8* base, u64 origin, const u8* data) {
 // Global -------------------------------------------------------------------------------------------------------
 
 template <u32 Size, u32 Count>
-void load_global(Warp* warp, u32 site, const Lanes& lanes, u8* out, bool counted = true) {
+void load_global(Warp* warp, u32 site, Lanes& lanes, u8* out, bool counted = true) {
+  poison_lanes<Size, Count>(warp, lanes, out);
   const Allocation* common = check_global<Size * Count>(warp, site, lanes);
   check_written<Size * Count>(warp, site, lanes, common);
   if (counted && warp->worker->launch.count) count_global<Size * Count>(warp, site, lanes, common, false);
@@ -35,7 +36,7 @@ void load_global(Warp* warp, u32 site, const Lanes& lanes, u8* out, bool counted
 }
 
 template <u32 Size, u32 Count>
-void store_global(Warp* warp, u32 site, const Lanes& lanes, const u8* data) {
+void store_global(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
   const Allocation* common = check_global<Size * Count>(warp, site, lanes);
   if (warp->worker->launch.count) count_global<Size * Count>(warp, site, lanes, common, true);
   put<Size, Count>(lanes, nullptr, 0, data);
@@ -200,7 +201,8 @@ void count_shared(Warp* warp, u32 site, const Lanes& lanes) {
 }
 
 template <u32 Size, u32 Count>
-void load_shared(Warp* warp, u32 site, const Lanes& lanes, u8* out) {
+void load_shared(Warp* warp, u32 site, Lanes& lanes, u8* out) {
+  poison_lanes<Size, Count>(warp, lanes, out);
   check_shared<Size * Count>(warp, site, lanes);
   shared_read<Size * Count>(warp, site, lanes);
   if (warp->worker->launch.count) count_shared<Size * Count>(warp, site, lanes);
@@ -208,7 +210,7 @@ void load_shared(Warp* warp, u32 site, const Lanes& lanes, u8* out) {
 }
 
 template <u32 Size, u32 Count>
-void store_shared(Warp* warp, u32 site, const Lanes& lanes, const u8* data) {
+void store_shared(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
   check_shared<Size * Count>(warp, site, lanes);
   if (warp->worker->launch.count) count_shared<Size * Count>(warp, site, lanes);
   u8* bytes = warp->block->shared.bytes.data();
@@ -224,17 +226,20 @@ void store_shared(Warp* warp, u32 site, const Lanes& lanes, const u8* data) {
 // Local --------------------------------------------------------------------------------------------------------
 
 template <u32 Bytes>
-void check_local(Warp* warp, u32 site, const Lanes& lanes) {
+void check_local(Warp* warp, u32 site, Lanes& lanes) {
   u32 size = warp->worker->launch.request->kernel->local_bytes;
-  for (int i = 0; i < lanes.count; ++i) {
-    u64 at = lanes.address[i];
-    if (at + Bytes > size)
-      fail(warp, lanes.lane[i], site_line(warp, site), "out of bounds",
-           sized(warp->worker->launch.module->sites[site].direction, Bytes) + " at local address " + hexadecimal(at) +
-               ", outside the thread's local memory (" + with_commas(size) + " bytes)",
-           at, "local");
-    if (at & (Bytes - 1)) misaligned(warp, site, lanes.lane[i], at, Bytes, "local");
-  }
+  drop_lanes(lanes, [&](u32 lane, u64 at) {
+    if (at + Bytes <= size && !(at & (Bytes - 1))) return false;
+    if (at + Bytes <= size) {
+      misaligned(warp, site, lane, at, Bytes, "local");
+      return true;
+    }
+    object(warp, site, lane, "out of bounds", {.address = at, .space = "local", .bytes = Bytes}, [&] {
+      return sized(direction(warp, site), Bytes) + " at local address " + hexadecimal(at) +
+             ", outside the thread's local memory (" + with_commas(size) + " bytes)";
+    });
+    return true;
+  });
   if (warp->worker->launch.count) {
     u64* counters = warp->counters + size_t{site} * COUNTERS;
     counters[REQUESTS] += 1;
@@ -249,6 +254,7 @@ void to_local(const Warp* warp, Lanes& lanes) {
 
 template <u32 Size, u32 Count>
 void load_local(Warp* warp, u32 site, Lanes& lanes, u8* out) {
+  poison_lanes<Size, Count>(warp, lanes, out);
   check_local<Size * Count>(warp, site, lanes);
   to_local(warp, lanes);
   take<Size, Count>(lanes, warp->locals, 0, out);
@@ -264,13 +270,16 @@ void store_local(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
 // Generic addresses --------------------------------------------------------------------------------------------
 
 template <u32 Size, u32 Count>
-void load_parameter(Warp* warp, u32 site, const Lanes& lanes, u8* out) {
+void load_parameter(Warp* warp, u32 site, Lanes& lanes, u8* out) {
+  poison_lanes<Size, Count>(warp, lanes, out);
   u64 size = warp->worker->launch.request->kernel->parameter_bytes;
-  for (int i = 0; i < lanes.count; ++i)
-    if (lanes.address[i] > size || size - lanes.address[i] < Size * Count)
-      fail(warp, lanes.lane[i], site_line(warp, site), "out of bounds",
-           sized('l', Size * Count) + " outside the kernel's parameters (" + with_commas(size) + " bytes)", lanes.address[i],
-           "param");
+  drop_lanes(lanes, [&](u32 lane, u64 at) {
+    if (at <= size && size - at >= Size * Count) return false;
+    object(warp, site, lane, "out of bounds", {.address = at, .space = "param", .bytes = Size * Count}, [&] {
+      return sized('l', Size * Count) + " outside the kernel's parameters (" + with_commas(size) + " bytes)";
+    });
+    return true;
+  });
   take<Size, Count>(lanes, const_cast<u8*>(warp->parameters), 0, out);
 }
 
@@ -288,7 +297,8 @@ template <u32 Size, u32 Count>
 void store_generic(Warp* warp, u32 site, const Lanes& lanes, const u8* data) {
   Lanes parts[4];
   split(lanes, parts);
-  if (parts[3].count) bad_global(warp, site, parts[3].lane[0], parts[3].address[0] + PARAMETER_WINDOW, Size * Count);
+  for (int i = 0; i < parts[3].count; ++i)
+    bad_global(warp, site, parts[3].lane[i], parts[3].address[i] + PARAMETER_WINDOW, Size * Count);
   if (parts[0].count) store_global<Size, Count>(warp, site, parts[0], data);
   if (parts[1].count) store_shared<Size, Count>(warp, site, parts[1], data);
   if (parts[2].count) store_local<Size, Count>(warp, site, parts[2], data);

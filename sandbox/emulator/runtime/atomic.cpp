@@ -37,7 +37,8 @@ void count_atomic(Warp* warp, u32 site, const Lanes& lanes, bool global) {
 }
 
 template <class Value, class Update>
-void atomic_global(Warp* warp, u32 site, const Lanes& lanes, Value* out, Update&& next) {
+void atomic_global(Warp* warp, u32 site, Lanes& lanes, Value* out, Update&& next) {
+  if (out) poison_lanes<sizeof(Value), 1>(warp, lanes, reinterpret_cast<u8*>(out));
   const Allocation* common = check_global<sizeof(Value)>(warp, site, lanes);
   check_written<sizeof(Value)>(warp, site, lanes, common);
   if (warp->worker->launch.count) {
@@ -55,14 +56,17 @@ void atomic_global(Warp* warp, u32 site, const Lanes& lanes, Value* out, Update&
 }
 
 template <class Value, class Update>
-void atomic_shared(Warp* warp, u32 site, const Lanes& lanes, Value* out, Update&& next) {
+void atomic_shared(Warp* warp, u32 site, Lanes& lanes, Value* out, Update&& next) {
+  if (out) poison_lanes<sizeof(Value), 1>(warp, lanes, reinterpret_cast<u8*>(out));
   check_shared<sizeof(Value)>(warp, site, lanes);
   SharedMemory& shared = warp->block->shared;
   if (warp->worker->launch.count) count_atomic(warp, site, lanes, false);
   for (int i = 0; i < lanes.count; ++i) {
     u32 lane = lanes.lane[i], at = static_cast<u32>(lanes.address[i]);
+    bool written = false;
     for (u32 granule = at >> shared.granule_shift; granule <= (at + sizeof(Value) - 1) >> shared.granule_shift; ++granule)
-      if (!shared.written(shared.writers[granule])) unwritten(warp, site, lane, at, sizeof(Value));
+      written |= shared.written(shared.writers[granule]);
+    if (!written) unwritten(warp, site, lane, at, sizeof(Value));
     shared_write<sizeof(Value)>(warp, site, lane, at, nullptr, true);
     Value old =
         update(reinterpret_cast<Value*>(&shared.bytes[at]), false, [&](Value value) { return next(value, static_cast<int>(lane)); });

@@ -15,45 +15,91 @@ inline std::string sized(char direction, u32 bytes) {
   return std::string(verb(direction)) + " of " + std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
 }
 
-[[noreturn]] inline void misaligned(Warp* warp, u32 site, u32 lane, u64 at, u32 bytes, const char* space) {
-  char direction = warp->worker->launch.module->sites[site].direction;
-  fail(warp, lane, site_line(warp, site), "misaligned",
-       sized(direction, bytes) + " at " + hexadecimal(at) + ", which is not a multiple of " + std::to_string(bytes), at,
-       space);
+// A check objects to one lane's access. Comes back only where the launch goes on; the caller then leaves the lane out.
+template <class Describe>
+void object(Warp* warp, u32 site, u32 lane, const char* kind, Finding finding, Describe&& describe) {
+  u32 place = 2 * site + finding.note;
+  if (repeated(warp, kind, place)) return;
+  finding.line = site_line(warp, site);
+  finding.message = describe();
+  report(warp, lane, place, kind, std::move(finding));
 }
 
-[[noreturn]] inline void bad_global(Warp* warp, u32 site, u32 lane, u64 at, u32 bytes) {
-  char direction = warp->worker->launch.module->sites[site].direction;
-  std::string what = sized(direction, bytes) + " at " + hexadecimal(at);
+inline char direction(const Warp* warp, u32 site) { return warp->worker->launch.module->sites[site].direction; }
+
+template <class Bad>
+void drop_lanes(Lanes& lanes, Bad&& bad) {
+  int kept = 0;
+  for (int i = 0; i < lanes.count; ++i) {
+    if (bad(lanes.lane[i], lanes.address[i])) continue;
+    lanes.lane[kept] = lanes.lane[i];
+    lanes.address[kept++] = lanes.address[i];
+  }
+  lanes.count = kept;
+}
+
+// What a suppressed load gives its lane: not a number, and a pointer to nowhere.
+template <u32 Size, u32 Count>
+void poison_lanes(const Warp* warp, const Lanes& lanes, u8* out) {
+  if (!warp->worker->launch.keeps_going()) return;
+  for (int i = 0; i < lanes.count; ++i)
+    for (u32 k = 0; k < Count; ++k) std::memset(out + (k * LANES + lanes.lane[i]) * Size, 0xFF, Size);
+}
+
+inline void misaligned(Warp* warp, u32 site, u32 lane, u64 at, u32 bytes, const char* space) {
+  object(warp, site, lane, "misaligned", {.address = at, .space = space, .bytes = bytes}, [&] {
+    return sized(direction(warp, site), bytes) + " at " + hexadecimal(at) + ", which is not a multiple of " + std::to_string(bytes);
+  });
+}
+
+template <u32 Bytes>
+void drop_misaligned(Warp* warp, u32 site, Lanes& lanes, const char* space) {
+  drop_lanes(lanes, [&](u32 lane, u64 at) {
+    if (!(at & (Bytes - 1))) return false;
+    misaligned(warp, site, lane, at, Bytes, space);
+    return true;
+  });
+}
+
+inline void bad_global(Warp* warp, u32 site, u32 lane, u64 at, u32 bytes) {
+  Finding finding{.address = at, .space = "global", .bytes = bytes};
+  auto what = [&] { return sized(direction(warp, site), bytes) + " at " + hexadecimal(at); };
   if (at < NULL_BYTES || at + NULL_BYTES < NULL_BYTES)
-    fail(warp, lane, site_line(warp, site), "null", what + ", which is a null pointer" + (at ? " plus an offset" : ""), at,
-         "global");
-  bool freed = false;
-  std::string where = warp->worker->launch.device->describe(at, bytes, freed);
-  fail(warp, lane, site_line(warp, site), freed ? "use after free" : "out of bounds", what + ", " + where, at, "global");
+    return object(warp, site, lane, "null", std::move(finding),
+                  [&] { return what() + ", which is a null pointer" + (at ? " plus an offset" : ""); });
+  const Device& device = *warp->worker->launch.device;
+  Neighbour neighbour = device.neighbour(at, bytes);
+  if (neighbour.allocation) {
+    finding.allocation = neighbour.allocation->name;
+    finding.allocation_bytes = neighbour.allocation->bytes;
+  }
+  object(warp, site, lane, neighbour.freed ? "use after free" : "out of bounds", std::move(finding),
+         [&] { return what() + ", " + neighbour.where; });
 }
 
 // Global -------------------------------------------------------------------------------------------------------
 
-// Finds the allocation of each lane; the common case is that all share one, the one of the last access.
+// Finds the allocation of each lane and drops lanes that have none; the common case is that all share one, the one of
+// the last access.
 template <u32 Bytes>
-const Allocation* check_global(Warp* warp, u32 site, const Lanes& lanes) {
+const Allocation* check_global(Warp* warp, u32 site, Lanes& lanes) {
   u64 low = ~u64{0}, high = 0, all = 0;
   for (int i = 0; i < lanes.count; ++i) {
     low = std::min(low, lanes.address[i]);
     high = std::max(high, lanes.address[i]);
     all |= lanes.address[i];
   }
-  if (all & (Bytes - 1))
-    for (int i = 0; i < lanes.count; ++i)
-      if (lanes.address[i] & (Bytes - 1)) misaligned(warp, site, lanes.lane[i], lanes.address[i], Bytes, "global");
+  if (all & (Bytes - 1)) drop_misaligned<Bytes>(warp, site, lanes, "global");
   const Allocation* hint = warp->worker->hint;
   if (hint && low >= hint->address && hint->holds(high, Bytes)) return hint;
-  hint = warp->worker->launch.device->find(low, Bytes);
+  const Device& device = *warp->worker->launch.device;
+  hint = device.find(low, Bytes);
   if (hint && hint->holds(high, Bytes)) return warp->worker->hint = hint;
-  for (int i = 0; i < lanes.count; ++i)
-    if (!warp->worker->launch.device->find(lanes.address[i], Bytes))
-      bad_global(warp, site, lanes.lane[i], lanes.address[i], Bytes);
+  drop_lanes(lanes, [&](u32 lane, u64 at) {
+    if (device.find(at, Bytes)) return false;
+    bad_global(warp, site, lane, at, Bytes);
+    return true;
+  });
   return nullptr;  // several allocations
 }
 
@@ -93,40 +139,38 @@ void count_global(Warp* warp, u32 site, const Lanes& lanes, const Allocation* co
   }
 }
 
-// Is [at, at + Bytes) written? One comparison for the sizes that occur.
+// Is any byte of [at, at + Bytes) written? A read of the padding of a struct, or of a vector of which only some
+// elements are in use, is no error: only a read of nothing but unwritten bytes is.
 template <u32 Bytes>
-bool all_written(const u8* shadow) {
-  if constexpr (Bytes == 1) return *shadow;
-  if constexpr (Bytes == 2) {
-    u16 marks;
-    std::memcpy(&marks, shadow, 2);
-    return marks == 0x0101;
+bool any_written(const u8* shadow) {
+  if constexpr (Bytes < 8) {
+    u32 marks = 0;
+    std::memcpy(&marks, shadow, Bytes);
+    return marks;
   }
-  if constexpr (Bytes == 4) {
-    u32 marks;
-    std::memcpy(&marks, shadow, 4);
-    return marks == 0x01010101;
+  u64 marks = 0;
+  for (u32 at = 0; at + 8 <= Bytes; at += 8) {
+    u64 more;
+    std::memcpy(&more, shadow + at, 8);
+    marks |= more;
   }
-  u64 marks;
-  for (u32 at = 0; at < Bytes; at += 8) {
-    std::memcpy(&marks, shadow + at, 8);
-    if (marks != 0x0101010101010101) return false;
-  }
-  return true;
+  return marks;
 }
 
 template <u32 Bytes>
 void check_written(Warp* warp, u32 site, const Lanes& lanes, const Allocation* common) {
-  if (common && common->initialised) return;
+  if ((common && common->initialised) || !warp->worker->launch.checked(INITCHECK)) return;
   for (int i = 0; i < lanes.count; ++i) {
     u64 at = lanes.address[i];
     const Allocation* allocation = allocation_of(warp, common, at, Bytes);
-    if (allocation->initialised || all_written<Bytes>(Device::shadow(at))) continue;
-    fail(warp, lanes.lane[i], site_line(warp, site), "uninitialised",
-         sized(warp->worker->launch.module->sites[site].direction, Bytes) + " at " + hexadecimal(at) + ", " +
-             with_commas(at - allocation->address) + " bytes into " + allocation->name + " (" +
-             with_commas(allocation->bytes) + " bytes), where nothing was written before",
-         at, "global");
+    if (allocation->initialised || any_written<Bytes>(Device::shadow(at))) continue;
+    Finding finding{.address = at, .space = "global", .fatal = false, .bytes = Bytes,
+                    .allocation = allocation->name, .allocation_bytes = allocation->bytes};
+    object(warp, site, lanes.lane[i], "uninitialised", std::move(finding), [&] {
+      return sized(direction(warp, site), Bytes) + " at " + hexadecimal(at) + ", " + with_commas(at - allocation->address) +
+             " bytes into " + allocation->name + " (" + with_commas(allocation->bytes) +
+             " bytes), where nothing was written before";
+    });
   }
 }
 
@@ -142,22 +186,22 @@ void mark_written(Warp* warp, const Lanes& lanes, const Allocation* common) {
 // Shared -------------------------------------------------------------------------------------------------------
 
 template <u32 Bytes>
-void check_shared(Warp* warp, u32 site, const Lanes& lanes) {
+void check_shared(Warp* warp, u32 site, Lanes& lanes) {
   u32 size = warp->block->shared.size;
-  for (int i = 0; i < lanes.count; ++i) {
-    u64 at = lanes.address[i];
-    if (at + Bytes > size) {
-      u64 past = at >= size ? at - size : 0;
-      std::string where = size == 0 ? std::string("but the block has no shared memory")
-                                    : with_commas(past) + " bytes past the end of the block's shared memory (" +
-                                          with_commas(size) + " bytes)";
-      fail(warp, lanes.lane[i], site_line(warp, site), "out of bounds",
-           sized(warp->worker->launch.module->sites[site].direction, Bytes) + " at shared address " + hexadecimal(at) + ", " +
-               where,
-           at, "shared");
+  drop_lanes(lanes, [&](u32 lane, u64 at) {
+    if (at + Bytes <= size && !(at & (Bytes - 1))) return false;
+    if (at + Bytes <= size) {
+      misaligned(warp, site, lane, at, Bytes, "shared");
+      return true;
     }
-    if (at & (Bytes - 1)) misaligned(warp, site, lanes.lane[i], at, Bytes, "shared");
-  }
+    object(warp, site, lane, "out of bounds", {.address = at, .space = "shared", .bytes = Bytes}, [&] {
+      std::string where = size == 0 ? std::string("but the block has no shared memory")
+                                    : with_commas(at >= size ? at - size : 0) + " bytes past the end of the block's shared memory (" +
+                                          with_commas(size) + " bytes)";
+      return sized(direction(warp, site), Bytes) + " at shared address " + hexadecimal(at) + ", " + where;
+    });
+    return true;
+  });
 }
 
 inline std::string thread_name(const Warp* warp, u32 linear) {
@@ -166,12 +210,14 @@ inline std::string thread_name(const Warp* warp, u32 linear) {
          ")";
 }
 
-[[noreturn]] inline void race(Warp* warp, u32 site, u32 lane, u64 at, const char* what, u32 other) {
-  std::string whom = other == ~u32{0} ? "several other threads" : "thread " + thread_name(warp, other);
-  fail(warp, lane, site_line(warp, site), "race",
-       std::string(what) + " shared address " + hexadecimal(at) + ", which " + whom +
-           (std::strcmp(what, "writes") == 0 ? " accesses" : " writes") + " without a barrier in between",
-       at, "shared");
+inline void race(Warp* warp, u32 site, u32 lane, u64 at, const char* what, u32 other, bool note = false) {
+  if (!warp->worker->launch.checked(RACECHECK)) return;
+  object(warp, site, lane, "race", {.address = at, .space = "shared", .note = note, .fatal = false}, [&] {
+    std::string whom = other == ~u32{0} ? "several other threads" : "thread " + thread_name(warp, other);
+    return std::string(what) + " shared address " + hexadecimal(at) + ", which " + whom +
+           (std::strcmp(what, "writes") == 0 ? " accesses" : " writes") + " without a barrier in between" +
+           (note ? ": the same value" : "");
+  });
 }
 
 // Is an earlier access of another thread in this epoch unordered with one of `thread` now?
@@ -193,11 +239,12 @@ inline void note_order(SharedMemory& shared, Mark mark, u32 thread) {
   if (mark_thread(mark) != thread || (mark & (MARK_SEVERAL_IN_WARP | MARK_SEVERAL_WARPS))) shared.ordered(mark_epoch(mark));
 }
 
-[[noreturn]] inline void unwritten(Warp* warp, u32 site, u32 lane, u64 at, u32 bytes) {
-  fail(warp, lane, site_line(warp, site), "uninitialised",
-       sized(warp->worker->launch.module->sites[site].direction, bytes) + " at shared address " + hexadecimal(at) +
-           ", where no thread of the block has written yet: is a barrier missing?",
-       at, "shared");
+inline void unwritten(Warp* warp, u32 site, u32 lane, u64 at, u32 bytes) {
+  if (!warp->worker->launch.checked(INITCHECK)) return;
+  object(warp, site, lane, "uninitialised", {.address = at, .space = "shared", .fatal = false, .bytes = bytes}, [&] {
+    return sized(direction(warp, site), bytes) + " at shared address " + hexadecimal(at) +
+           ", where no thread of the block has written yet: is a barrier missing?";
+  });
 }
 
 template <u32 Bytes>
@@ -210,14 +257,16 @@ void shared_read(Warp* warp, u32 site, const Lanes& lanes) {
     u32 thread = warp->thread(lanes.lane[i]);
     Mark mine = own_mark(warp, lanes.lane[i], relaxed, false);
     u32 last = (at + Bytes - 1) >> shared.granule_shift;
+    bool written = false;
     for (u32 granule = at >> shared.granule_shift; granule <= last; ++granule) {
       Mark writer = shared.writers[granule];
-      if (!shared.written(writer)) unwritten(warp, site, lanes.lane[i], at, Bytes);
+      written |= shared.written(writer);
       if (unordered(warp, writer, shared.epoch, thread) && !(relaxed && writer & MARK_RELAXED))
         race(warp, site, lanes.lane[i], at, "reads", mark_thread(writer));
       if (count) note_order(shared, writer, thread);
       shared.readers[granule] = with_reader(shared.readers[granule], mine);
     }
+    if (!written) unwritten(warp, site, lanes.lane[i], at, Bytes);
   }
 }
 
@@ -235,7 +284,7 @@ void shared_write(Warp* warp, u32 site, u32 lane, u32 at, const u8* data, bool a
     if (!excused && unordered(warp, writer, shared.epoch, thread)) {
       // Threads that store the same value do not harm each other.
       bool same = data && std::memcmp(&shared.bytes[at], data, Bytes) == 0;
-      if (!same) race(warp, site, lane, at, "writes", mark_thread(writer));
+      race(warp, site, lane, at, "writes", mark_thread(writer), same);
     }
     if (unordered(warp, reader, shared.epoch, thread) && !(relaxed && reader & MARK_RELAXED))
       race(warp, site, lane, at, "writes", reader & MARK_SEVERAL_WARPS ? ~u32{0} : mark_thread(reader));

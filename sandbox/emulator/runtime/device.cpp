@@ -112,27 +112,34 @@ const Allocation* Device::find(u64 at, u64 size) const {
   return candidate.live && candidate.holds(at, size) ? &candidate : nullptr;
 }
 
-std::string Device::describe(u64 at, u64 size, bool& freed) const {
-  freed = false;
-  const Allocation* nearest = nullptr;
+Neighbour Device::neighbour(u64 at, u64 size) const {
+  Neighbour found;
   u64 best = FAR;
   for (const Allocation& allocation : allocations_) {
     u64 distance = at + size <= allocation.address ? allocation.address - (at + size)
                    : at >= allocation.end()        ? at - allocation.end()
                                                    : 0;
-    if (distance < best) {
-      best = distance;
-      nearest = &allocation;
-    }
+    if (distance >= best) continue;
+    best = distance;
+    found.allocation = &allocation;
   }
-  if (!nearest) return "which is far from every allocation";
-  std::string what = nearest->name + " (" + with_commas(nearest->bytes) + " bytes)";
-  freed = !nearest->live && at < nearest->end() && at + size > nearest->address;
-  if (freed) return "inside " + what + ", which was freed";
+  if (!found.allocation) {
+    found.where = "which is far from every allocation";
+    return found;
+  }
+  const Allocation& near = *found.allocation;
+  std::string what = near.name + " (" + with_commas(near.bytes) + " bytes)";
   auto bytes = [](u64 n) { return with_commas(n) + (n == 1 ? " byte" : " bytes"); };
-  if (at >= nearest->end()) return best ? bytes(best) + " past the end of " + what : "right behind the end of " + what;
-  if (at + size <= nearest->address) return best ? bytes(best) + " before the start of " + what : "right before the start of " + what;
-  return "across the edge of " + what;
+  found.freed = !near.live && at < near.end() && at + size > near.address;
+  if (found.freed)
+    found.where = "inside " + what + ", which was freed";
+  else if (at >= near.end())
+    found.where = best ? bytes(best) + " past the end of " + what : "right behind the end of " + what;
+  else if (at + size <= near.address)
+    found.where = best ? bytes(best) + " before the start of " + what : "right before the start of " + what;
+  else
+    found.where = "across the edge of " + what;
+  return found;
 }
 
 bool Device::initialised(const Allocation& allocation, u64 at, u64 size) const {

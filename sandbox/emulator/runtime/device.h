@@ -20,6 +20,13 @@ struct Allocation {
   bool holds(u64 at, u64 size) const { return at >= address && at - address <= bytes && size <= bytes - (at - address); }
 };
 
+// Of a place outside all allocations: the one it is closest to (null: none is near), and where it lies from there.
+struct Neighbour {
+  const Allocation* allocation = nullptr;
+  bool freed = false;  // the place lies inside of it, and it was freed
+  std::string where;   // "12 bytes past the end of x (4,000 bytes)"
+};
+
 // The emulator's own limits; a device might have had the memory.
 struct OutOfMemory : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -35,8 +42,7 @@ class Device {
 
   // The live allocation that holds [at, at + size), or null. Const during a launch.
   const Allocation* find(u64 at, u64 size) const;
-  // "12 bytes past the end of x (4,000 bytes)", and whether that place was freed.
-  std::string describe(u64 at, u64 size, bool& freed) const;
+  Neighbour neighbour(u64 at, u64 size) const;
 
   bool initialised(const Allocation& allocation, u64 at, u64 size) const;
   void mark(const Allocation& allocation, u64 at, u64 size);

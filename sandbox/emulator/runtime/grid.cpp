@@ -35,6 +35,8 @@ GridOutcome run_grid(Module& module, Device& device, const LaunchRequest& reques
   launch.device = &device;
   launch.count = options.count;
   launch.deadline = options.deadline;
+  launch.checks = options.checks;
+  launch.findings = options.findings;
   launch.blocks = blocks;
   if (options.count) device.clear_sectors();
   std::vector<std::unique_ptr<Worker>> workers;
@@ -44,6 +46,9 @@ GridOutcome run_grid(Module& module, Device& device, const LaunchRequest& reques
   workers[0]->run();
   for (std::thread& other : others) other.join();
 
+  if (options.findings)
+    for (const auto& worker : workers)
+      for (const auto& [what, repeat] : worker->repeats) options.findings->more(repeat.number, repeat.times);
   if (launch.fault) return {GridOutcome::End::fault, {}, launch.fault, {}};
   if (const char* what = launch.unsupported.load()) return refused(what);
   if (launch.timed_out) return {GridOutcome::End::timeout, "kernel " + kernel.name + " did not end in time", {}, {}};

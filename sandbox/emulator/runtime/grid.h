@@ -12,17 +12,21 @@ struct GridOptions {
   bool count = false;    // fill in GridOutcome::trace
   double deadline = 0;   // of the monotonic clock, in seconds
   int threads = 1;       // of this machine, at most
+  u32 checks = ALL_CHECKS;
+  // Where findings go. Then the launch goes on after each that allows it (a bad load gives poison, a bad store is
+  // dropped) and ends as `fault` all the same where a device would have failed. Null: the first error ends it.
+  Findings* findings = nullptr;
 };
 
 struct GridOutcome {
   enum class End { done, fault, unsupported, timeout };
   End end = End::done;
   std::string message;         // unsupported, timeout: a sentence
-  std::optional<Fault> fault;  // fault
+  std::optional<Finding> fault;  // fault: the one that ended the launch, or the first
   std::string trace;           // done, counted: one JSON object (trace.h)
 };
 
-// Runs every block, or stops at the first fault (that of the lowest block). Throws std::bad_alloc.
+// Runs every block, or stops at the first error (that of the lowest block). Throws std::bad_alloc.
 GridOutcome run_grid(Module& module, Device& device, const LaunchRequest& request, const GridOptions& options);
 
 }  // namespace kw

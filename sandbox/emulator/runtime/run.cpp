@@ -45,7 +45,10 @@ void place_thread(const Warp* warp, u32 lane, u32 (&thread)[3]) {
   for (int axis = 0; axis < 3; ++axis) thread[axis] = warp->tid[axis][lane];
 }
 
-void record(Launch& launch, u64 block, Fault fault) {
+// An error that ends the launch here.
+void record(Launch& launch, u64 block, Finding fault) {
+  fault.kernel = launch.request->kernel->name;
+  if (launch.findings) launch.findings->add(fault);
   std::lock_guard lock(launch.mutex);
   if (block >= launch.fault_block.load()) return;
   launch.fault = std::move(fault);
@@ -60,13 +63,41 @@ void run_warp(void* argument) {
 
 }  // namespace
 
+static void place(Finding& finding, const Warp* warp, u32 lane) {
+  std::memcpy(finding.block, warp->block->index, sizeof finding.block);
+  place_thread(warp, lane, finding.thread);
+}
+
 void fail(Warp* warp, u32 lane, u32 line, const char* kind, const std::string& message, std::optional<u64> address,
           const char* space) {
-  Fault fault{kind, message, line, {}, {}, address, space};
-  std::memcpy(fault.block, warp->block->index, sizeof fault.block);
-  place_thread(warp, lane, fault.thread);
+  Finding fault{.kind = kind, .message = message, .line = line, .address = address, .space = space};
+  place(fault, warp, lane);
   record(warp->worker->launch, warp->block->linear, std::move(fault));
   leave_for_good(warp);
+}
+
+void report(Warp* warp, u32 lane, u32 place_of, const char* kind, Finding finding) {
+  Launch& launch = warp->worker->launch;
+  if (finding.note && !launch.findings) return;
+  finding.kind = kind;
+  place(finding, warp, lane);
+  if (!launch.findings) {
+    record(launch, warp->block->linear, std::move(finding));
+    leave_for_good(warp);
+  }
+  finding.kernel = launch.request->kernel->name;
+  if (finding.fatal && !finding.note) {
+    std::lock_guard lock(launch.mutex);
+    if (!launch.fault) launch.fault = finding;
+  }
+  warp->worker->repeats[{kind, place_of}].number = launch.findings->add(std::move(finding));
+}
+
+bool repeated(Warp* warp, const char* kind, u32 place_of) {
+  auto known = warp->worker->repeats.find({kind, place_of});
+  if (known == warp->worker->repeats.end()) return false;
+  ++known->second.times;
+  return true;
 }
 
 void give_up(Warp* warp, const char* unsupported) {
@@ -213,7 +244,7 @@ void Worker::complete(int number, BarrierState& barrier) {
 }
 
 void Worker::report_stuck() {
-  Fault fault;
+  Finding fault;
   fault.kind = "barrier";
   std::string where;
   u32 last = ~u32{0};

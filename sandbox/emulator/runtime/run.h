@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -10,20 +11,11 @@
 
 #include "abi.h"
 #include "device.h"
+#include "findings.h"
 #include "module.h"
 #include "shared.h"
 
 namespace kw {
-
-struct Fault {
-  std::string kind;
-  std::string message;
-  u32 line = 0;
-  u32 block[3] = {};
-  u32 thread[3] = {};
-  std::optional<u64> address;
-  std::string space;
-};
 
 struct LaunchRequest {
   const Kernel* kernel;
@@ -50,13 +42,17 @@ struct Launch {
   bool count;
   double deadline;  // of the monotonic clock
   u64 blocks;
+  u32 checks = ALL_CHECKS;
+  Findings* findings = nullptr;  // null: the first error ends the launch, notes are for nobody
   std::atomic<u64> next{0};
   std::atomic<u64> fault_block{~u64{0}};  // the lowest block with a fault: it is the one reported
   std::atomic<bool> timed_out{false};
   std::atomic<const char*> unsupported{nullptr};
   std::mutex mutex;
-  std::optional<Fault> fault;
+  std::optional<Finding> fault;
 
+  bool checked(Check check) const { return checks & check; }
+  bool keeps_going() const { return findings != nullptr; }
   bool stopped(u64 block) const {
     return fault_block.load(std::memory_order_relaxed) < block || timed_out.load(std::memory_order_relaxed) ||
            unsupported.load(std::memory_order_relaxed);
@@ -83,6 +79,12 @@ struct Block {
   std::vector<std::pair<const Allocation*, std::pair<u32, u32>>> global_epochs;
 };
 
+// A finding that was told, and how often it came again.
+struct Repeat {
+  size_t number = Findings::NONE;
+  u64 times = 0;
+};
+
 // One thread: runs blocks one after another, each warp on a fiber of its own.
 struct Worker {
   explicit Worker(Launch& launch);
@@ -96,6 +98,8 @@ struct Worker {
   u64 barriers = 0, useless = 0;
   void* scheduler_stack = nullptr;
   const Allocation* hint = nullptr;
+  // What was told, by kind and place.
+  std::map<std::pair<const char*, u32>, Repeat> repeats;
 
  private:
   void prepare();
@@ -114,9 +118,13 @@ struct Worker {
 // Leaves the warp's fiber; it goes on when the scheduler picks it again.
 void yield_to_scheduler(Warp* warp);
 
-// Records a fault of one lane and ends the warp. Never returns.
+// A finding about one lane that leaves the launch no way to go on. Never returns.
 [[noreturn]] void fail(Warp* warp, u32 lane, u32 line, const char* kind, const std::string& message,
                        std::optional<u64> address = {}, const char* space = "");
+// A finding that the launch can go on after. Returns when it does; else like `fail`. Notes always return.
+void report(Warp* warp, u32 lane, u32 place, const char* kind, Finding finding);
+// Has this worker told a finding of this kind and place? Then it is counted only.
+bool repeated(Warp* warp, const char* kind, u32 place);
 [[noreturn]] void give_up(Warp* warp, const char* unsupported);
 
 u32 site_line(const Warp* warp, u32 site);

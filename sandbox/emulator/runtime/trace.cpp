@@ -172,7 +172,7 @@ std::string trace_json(const Launch& launch, const std::vector<const Worker*>& w
   return out + "]}";
 }
 
-std::string fault_json(const Fault& fault, const std::string& kernel) {
+std::string fault_json(const Finding& fault, const std::string& kernel) {
   return "{\"kind\":" + quoted(fault.kind) + ",\"message\":" + quoted(fault.message) + ",\"kernel\":" + quoted(kernel) +
          ",\"line\":" + (fault.line ? std::to_string(fault.line) : "null") + ",\"block\":" + triple(fault.block) +
          ",\"thread\":" + triple(fault.thread) +

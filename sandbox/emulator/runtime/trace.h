@@ -10,6 +10,6 @@ namespace kw {
 
 std::string quoted(const std::string& text);  // a JSON string
 std::string trace_json(const Launch& launch, const std::vector<const Worker*>& workers);
-std::string fault_json(const Fault& fault, const std::string& kernel);
+std::string fault_json(const Finding& fault, const std::string& kernel);
 
 }  // namespace kw

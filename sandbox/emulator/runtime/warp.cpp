@@ -22,12 +22,13 @@ std::string lanes_text(u32 mask) {
 // so are lanes that come without being named.
 void require_members(Warp* warp, u32 line, const char* what, u32 members, u32 group) {
   u32 missing = members & warp->live & ~group, uninvited = group & ~members;
-  if (missing)
-    fail(warp, std::countr_zero(missing), line, "barrier",
-         std::string(what) + " names " + lanes_text(missing) + " of the warp that did not come to it");
+  auto object = [&](u32 lanes, const std::string& message) {
+    report(warp, std::countr_zero(lanes), line, "barrier", {.message = message, .line = line, .fatal = false});
+  };
+  if ((missing | uninvited) == 0 || !warp->worker->launch.checked(SYNCCHECK) || repeated(warp, "barrier", line)) return;
+  if (missing) object(missing, std::string(what) + " names " + lanes_text(missing) + " of the warp that did not come to it");
   if (uninvited)
-    fail(warp, std::countr_zero(uninvited), line, "barrier",
-         std::string(what) + " is executed by " + lanes_text(uninvited) + " that its member mask does not name");
+    object(uninvited, std::string(what) + " is executed by " + lanes_text(uninvited) + " that its member mask does not name");
 }
 
 // Lanes that give the same member mask are one group: a warp may hold several. Calls `each(group)`.

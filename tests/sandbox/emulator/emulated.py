@@ -77,6 +77,7 @@ class Machine:
         before: Sequence[Operation] = (),
         count: bool = True,
         cooperative: bool = False,
+        keep_going: bool = False,
     ) -> Prepared:
         """Arrays are called a0, a1, ... by their place among the arguments; all are read back."""
         buffers: list[Buffer] = []
@@ -108,7 +109,7 @@ class Machine:
             parameters=parameters.hex(),
             cooperative=cooperative,
         )
-        return Prepared(Replay(LaunchPlan(operations=[*before, launch]), buffers, count), kinds)
+        return Prepared(Replay(LaunchPlan(operations=[*before, launch]), buffers, count, keep_going), kinds)
 
     def run_all(self, prepared: Sequence[Prepared], *, seconds: float = 10, threads: int = 2) -> list[Run]:
         """In one process, up to the first that does not end well."""
