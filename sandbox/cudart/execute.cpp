@@ -107,7 +107,7 @@ class Executing final : public Backend {
   private:
     void configure();
     cudaError_t outside(const char *call, const char *verb, Address at, size_t bytes);
-    cudaError_t fault(const kw::Fault &fault, const std::string &where);
+    cudaError_t fault(const kw::Finding &fault, const std::string &where);
 
     Service service_;
     kw::Device memory_;
@@ -136,18 +136,18 @@ void Executing::configure() {
 }
 
 cudaError_t Executing::outside(const char *call, const char *verb, Address at, size_t bytes) {
-    kw::Fault found;
-    bool freed = false;
-    std::string where = memory_.describe(at, bytes, freed);
-    found.kind = freed ? "use after free" : "out of bounds";
-    found.message = std::string(verb) + " of " + kw::with_commas(bytes) + " bytes at " + kw::hexadecimal(at) + ", " + where;
+    kw::Finding found;
+    kw::Neighbour near = memory_.neighbour(at, bytes);
+    found.kind = near.freed ? "use after free" : "out of bounds";
+    found.message =
+        std::string(verb) + " of " + kw::with_commas(bytes) + " bytes at " + kw::hexadecimal(at) + ", " + near.where;
     found.address = at;
     found.space = "global";
     service_.ask("fault", kw::fault_json(found, call));
     return cudaErrorInvalidValue;
 }
 
-cudaError_t Executing::fault(const kw::Fault &fault, const std::string &kernel) {
+cudaError_t Executing::fault(const kw::Finding &fault, const std::string &kernel) {
     service_.ask("fault", kw::fault_json(fault, kernel));
     return error_of(fault.kind);
 }

@@ -22,12 +22,15 @@ __global__ void unset(float *y, float *z) {
 __global__ void races(int *y) {
   __shared__ int cell, same;
   cell = threadIdx.x;   // all write
-  same = 7;   // the same value
+  same = blockDim.x;   // the same value
   __syncthreads();
   y[threadIdx.x] = (cell > 1000) + same;
 }
 __global__ void absent(int *y) {
-  if (threadIdx.x < 8) y[threadIdx.x] = __shfl_xor_sync(0xffff, threadIdx.x, 1);   // names more lanes
+  int value = threadIdx.x;
+  if (threadIdx.x < 8) value = __shfl_xor_sync(0xffff, value, 1);   // names more lanes
+  __syncwarp();
+  y[threadIdx.x] = value;
 }
 __global__ void padded(const float4 *in, float4 *cells, float *y) {
   cells[threadIdx.x].x = in[threadIdx.x].x;
@@ -82,14 +85,14 @@ def test_races_in_shared_memory(machine: Machine) -> None:
         (line_of(SOURCE, "// all write"), "error"),
         (line_of(SOURCE, "// the same value"), "note"),
     }
-    assert run.arrays["a0"].tolist() == [7] * 64
+    assert run.arrays["a0"].tolist() == [64] * 64
 
 
 def test_a_shuffle_that_names_absent_lanes(machine: Machine) -> None:
-    run = machine.run("absent", 1, 32, Out(8, "int32"), keep_going=True)
+    run = machine.run("absent", 1, 32, Out(32, "int32"), keep_going=True)
     [finding] = run.result.findings
     assert (finding.kind, finding.line) == ("barrier", line_of(SOURCE, "// names more lanes"))
-    assert run.arrays["a0"].tolist() == [1, 0, 3, 2, 5, 4, 7, 6]
+    assert run.arrays["a0"].tolist() == [1, 0, 3, 2, 5, 4, 7, 6, *range(8, 32)]
 
 
 def test_padding_may_be_read(machine: Machine) -> None:
