@@ -9,7 +9,7 @@ PORT ?= 8000
 # Only where no NVIDIA GPU is: the CPU build of torch. Where this index cannot be reached, pip warns and goes on.
 TORCH_CPU_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: help setup run test lint format measurements clean
+.PHONY: help setup run test lint format dist measurements clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -36,6 +36,9 @@ lint: setup ## ruff, mypy, import-linter, eslint, tsc, generated types
 format: setup ## format the Python sources
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+dist: setup ## a wheel and a source archive in dist/, with the C++, the examples and the built front end
+	$(BIN)/python scripts/dist dist
 
 measurements: setup ## repeat the measurements that docs/measurements quotes
 	$(BIN)/kernelwright bench first-kernel

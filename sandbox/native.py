@@ -1,7 +1,8 @@
 """Building the project's own C++: the emulator's executable and the recording CUDA runtime.
 
 Everything is keyed by a hash of the sources, the flags, the compiler and the CPU, so a stale or foreign build
-is never used. `python -m sandbox.native` builds all targets.
+is never used. `python -m sandbox.native` builds all targets. A checkout has its builds beside the sources; an
+installed package, whose folder may be anybody's, in the data folder's cache.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sandbox.errors import ToolchainMissing
+from sandbox.home import cache
 
 ROOT = Path(__file__).resolve().parent
-OUTPUT = ROOT / "_native"
 _COMMON = ("-std=c++20", "-Wall", "-Wextra", "-Wno-restrict", "-g1", "-fPIC", "-pthread")
 # Lowered kernels call helpers of the engine by name; everything else may bind inside its own library.
 _ENGINE_FLAGS = (
@@ -90,6 +91,10 @@ def path(name: str) -> Path:
     return build(name)
 
 
+def _output() -> Path:
+    return ROOT / "_native" if (ROOT.parent / "pyproject.toml").is_file() else cache("native")
+
+
 @functools.cache
 def build(name: str) -> Path:
     """Builds target `name` unless that very build exists; returns the absolute path of its product.
@@ -105,10 +110,10 @@ def build(name: str) -> Path:
     }
     if not objects:
         raise NativeBuildFailed(f"{target.name} has no C++ sources")
-    product = OUTPUT / f"{name}-{_product_key(target, [key for _, key in objects.values()])}" / target.product
+    key = _product_key(target, [key for _, key in objects.values()])
+    product = _output() / f"{name}-{key}" / target.product
     if product.exists():
         return product
-    OUTPUT.mkdir(exist_ok=True)
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         waiting = [
             pool.submit(_compile, folder, source, key, compiler) for source, (folder, key) in objects.items()
@@ -160,7 +165,7 @@ def _product_key(target: Target, keys: list[str]) -> str:
 
 
 def _compile(folder: Folder, source: Path, key: str, compiler: str) -> Path:
-    product = OUTPUT / "objects" / f"{folder.name.replace('/', '-')}-{source.stem}-{key}.o"
+    product = _output() / "objects" / f"{folder.name.replace('/', '-')}-{source.stem}-{key}.o"
     if not product.exists():
         product.parent.mkdir(parents=True, exist_ok=True)
         includes = [f"-I{ROOT / name}" for name in folder.includes]
@@ -169,7 +174,7 @@ def _compile(folder: Folder, source: Path, key: str, compiler: str) -> Path:
 
 
 def _link(target: Target, objects: list[Path], product: Path, compiler: str) -> Path:
-    product.parent.mkdir(exist_ok=True)
+    product.parent.mkdir(parents=True, exist_ok=True)
     flags = list(target.link_flags)
     if target.version_script:
         flags.append(f"-Wl,--version-script={ROOT / target.version_script}")
@@ -203,7 +208,7 @@ def main() -> int:
             print(f"{name}: {problem}", file=sys.stderr)
             failed = True
         else:
-            print(f"{name}: {product.relative_to(ROOT.parent)} ({time.monotonic() - started:.1f} s)")
+            print(f"{name}: {product} ({time.monotonic() - started:.1f} s)")
     return 1 if failed else 0
 
 

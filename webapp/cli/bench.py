@@ -23,6 +23,7 @@ from sandbox.errors import TaskProblem
 from sandbox.types import Problem
 from webapp.cli.common import read_inputs, read_text
 from webapp.cli.output import GOOD, NOT_GOOD, OWN_FAULT, dump, say
+from webapp.gallery import EXAMPLES
 
 ROOT = Path(__file__).resolve().parents[2]
 #: From paste to first verified kernel: slower than this, and the benchmark ends with exit code 1.
@@ -44,7 +45,7 @@ def main(options: argparse.Namespace) -> int:
 
 def first_kernel(options: argparse.Namespace) -> int:
     """Paste to first verified kernel: row softmax, warm process, empty caches each time."""
-    path = ROOT / "examples/c/row_softmax.c"
+    path = EXAMPLES / "c/row_softmax.c"
     request = TranslateRequest(source=read_text(path), filename=path.name, turns=1)
     rows = []
     for i in range(options.repeat + 1):

@@ -25,9 +25,9 @@ from typing import Any
 
 from agent.events import RunStarted, event_adapter
 from sandbox.tasks.base import Inputs, Language
+from webapp.gallery import EXAMPLES
 from webapp.live.resources import ExampleItem, RecordedEvent, Recording
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 _LANGUAGES: dict[str, tuple[Language, str]] = {".c": ("c", "C"), ".py": ("pytorch", "PyTorch")}
 
 
