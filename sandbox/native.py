@@ -92,7 +92,8 @@ def path(name: str) -> Path:
 
 
 def _output() -> Path:
-    return ROOT / "_native" if (ROOT.parent / "pyproject.toml").is_file() else cache("native")
+    checkout = (ROOT.parent / "pyproject.toml").is_file() and os.access(ROOT, os.W_OK)
+    return ROOT / "_native" if checkout else cache("native")
 
 
 @functools.cache

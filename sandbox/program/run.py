@@ -64,7 +64,7 @@ def run(
             options=_told(options),
             report=report,
             cancel=cancel,
-            lower=lambda ptx, kernel: lower([ptx], cancel),
+            lower=lambda ptx, kernel: lower([ptx], cancel, kernels=[(0, kernel)]),
         )
     )
     began = time.monotonic()
