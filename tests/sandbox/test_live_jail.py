@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -49,13 +50,9 @@ def commands() -> Iterator[str]:
 @pytest.fixture
 def outside() -> Iterator[Path]:
     """A folder that is neither the program's own nor hidden from it."""
-    folder = Path(__file__).parent / f"outside-{os.getpid()}"
-    folder.mkdir()
-    (folder / "data").write_text("there\n")
-    yield folder
-    for left in folder.iterdir():
-        left.unlink()
-    folder.rmdir()
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        (Path(name) / "data").write_text("there\n")
+        yield Path(name)
 
 
 def test_it_reads_the_machine_and_writes_only_where_it_is_and_to_its_tmp(
@@ -98,7 +95,7 @@ def test_the_machines_settings_and_other_processes_are_out_of_reach(tmp_path: Pa
         cat /proc/sys/kernel/core_pattern > /proc/sys/kernel/core_pattern || echo refused
         kill -0 {os.getpid()} || echo refused
         mount -t tmpfs none /mnt || echo refused
-        chown 12345 . || echo refused
+        chown 54321 . || echo refused
     """
     _, said = run(f"({script}) 2> /dev/null", tmp_path)
     assert said.split() == ["refused"] * 4
