@@ -51,9 +51,10 @@ def run(
     report: Report,
     *,
     stdout: int | None = None,
+    stderr: int | None = None,
     cancel: Cancellation,
 ) -> Run:
-    """Runs the program to its end, with this process's stdin, stdout (or `stdout`) and stderr.
+    """Runs the program to its end, on this process's stdin, stdout and stderr unless other ones are given.
 
     Raises JailUnavailable.
     """
@@ -75,6 +76,7 @@ def run(
             writable=[Path.cwd(), *options.writable],
             visible=[executable.parent, runtime.parent, *_files(arguments)],
             stdout=stdout,
+            stderr=stderr,
             pass_fds=[connected.descriptor],
             env=_environment(connected.descriptor, runtime),
             seconds=options.seconds,

@@ -1,0 +1,195 @@
+"""`kernelwright exec` and `kernelwright nvcc` as people and Makefiles meet them: output, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = [sys.executable, "-m", "webapp.cli.main"]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+GOOD = """
+#include <cstdio>
+#include <cstdlib>
+#include "size.h"
+__global__ void twice(int *x) { x[threadIdx.x] *= 2; }
+int main(int count, char **words) {
+  int host[SIZE], *device;
+  for (int i = 0; i < SIZE; i++) host[i] = i;
+  if (cudaMalloc(&device, sizeof host)) return 99;
+  cudaMemcpy(device, host, sizeof host, cudaMemcpyHostToDevice);
+  twice<<<1, SIZE>>>(device);
+  cudaMemcpy(host, device, sizeof host, cudaMemcpyDeviceToHost);
+  cudaFree(device);
+  for (int i = 0; i < SIZE; i++) if (host[i] != 2 * i) return 98;
+  int read = 0;
+  while (getchar() != EOF) read++;
+  printf("%d words, %d characters\\n", count - 1, read);
+  if (FILE *file = fopen("result", "w")) fclose(file);
+  return count > 1 ? atoi(words[1]) : 0;
+}
+"""
+FAULTY = """
+#include <cstdio>
+__global__ void fill(float *x) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  x[i] = 0.5f;
+}
+int main() {
+  float *x;
+  cudaMalloc(&x, 100 * sizeof(float));
+  fill<<<1, 128>>>(x);
+  cudaDeviceSynchronize();
+  cudaFree(x);
+  puts("done");
+}
+"""
+FAULTY_LINE = 5
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With sources, and the executables that `kernelwright nvcc` makes of them."""
+    place = tmp_path_factory.mktemp("programs")
+    (place / "include").mkdir()
+    (place / "include/size.h").write_text("#define SIZE 64\n")
+    (place / "good.cu").write_text(GOOD)
+    (place / "faulty.cu").write_text(FAULTY)
+    # As old Makefiles have it: an architecture nvcc no longer knows, a static runtime, a useless library.
+    old = ["-gencode", "arch=compute_35,code=sm_35", "-cudart", "static", "-lcublas"]
+    for words in (
+        ["-c", "good.cu", "-Iinclude", "-o", "good.o", *old],
+        ["good.o", "-o", "good", *old],
+        ["faulty.cu", "-o", "faulty", *old],
+    ):
+        done = command("nvcc", *words, cwd=place)
+        assert done.returncode == 0, done.stderr
+    return place
+
+
+def command(*words: object, cwd: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *map(str, words)],
+        cwd=cwd,
+        env=ENVIRONMENT,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+pytestmark = pytest.mark.usefixtures("jail")
+
+
+def test_a_source_is_built_and_run_as_if_in_a_shell(folder: Path) -> None:
+    done = command(
+        "exec", "good.cu", "--nvcc-args", "-Iinclude -O2", "--", "5", "--check", cwd=folder, stdin="abc"
+    )
+    assert (done.stdout, done.stderr) == ("2 words, 3 characters\n", "")
+    assert done.returncode == 5
+    assert (folder / "result").exists()
+
+
+def test_what_kernelwright_nvcc_made_runs(folder: Path) -> None:
+    done = command("exec", "./good", cwd=folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0 words, 0 characters\n", "")
+
+
+def test_an_error_is_told_with_its_line_and_changes_the_exit_code(folder: Path) -> None:
+    done = command("exec", "./faulty", cwd=folder)
+    assert done.returncode == 1
+    assert done.stdout == "done\n"
+    assert "error: out of bounds: write of 4 bytes" in done.stderr
+    assert f"{FAULTY_LINE}, in fill(float*), block (0,0,0), thread (100,0,0)" in done.stderr
+    assert "kernelwright: 1 error" in done.stderr
+    assert command("exec", "--error-exitcode", "77", "./faulty", cwd=folder).returncode == 77
+
+
+def test_the_report_is_one_json_document_and_the_programs_output_goes_to_stderr(folder: Path) -> None:
+    done = command("exec", "--json", "./faulty", cwd=folder)
+    report = json.loads(done.stdout)
+    assert "done\n" in done.stderr
+    assert report["exit_code"] == done.returncode == 1
+    assert report["program"] == {"status": 0, "ended": "exited"}
+    [finding] = report["findings"]
+    assert (finding["kind"], finding["line"], finding["kernel"]) == (
+        "out of bounds",
+        FAULTY_LINE,
+        "fill(float*)",
+    )
+    assert finding["thread"] == [100, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["exec", "missing.cu"], "no file missing.cu"),
+        (["exec", "good.cu"], "size.h"),
+        (["exec", "include"], "include is no file"),
+        (["exec", "--check=leakcheck", "good.cu"], "no check 'leakcheck'"),
+        (["exec", "--memory", "much", "good.cu"], "no size"),
+    ],
+)
+def test_what_cannot_be_built_is_bad_input(folder: Path, words: list[str], said: str) -> None:
+    done = command(*words, cwd=folder)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_program_of_an_unknown_library_says_which(tmp_path: Path) -> None:
+    (tmp_path / "blas.cu").write_text(
+        'extern "C" int cublasCreate_v2(void **);\nint main() { void *h; return cublasCreate_v2(&h); }\n'
+    )
+    done = command("exec", "blas.cu", "--nvcc-args=-lcublas", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "calls cublasCreate_v2 of cuBLAS (-lcublas), which Kernelwright does not offer" in done.stderr
+
+
+def test_a_program_that_dies_of_a_signal(tmp_path: Path) -> None:
+    (tmp_path / "dies.cu").write_text("#include <csignal>\nint main() { raise(SIGSEGV); }\n")
+    done = command("exec", "dies.cu", cwd=tmp_path)
+    assert done.returncode == 128 + signal.SIGSEGV
+    assert "SIGSEGV" in done.stderr
+
+
+def test_the_static_runtime_is_recognised(tmp_path: Path) -> None:
+    static = tmp_path / "static"
+    static.write_bytes(b"\x7fELF" + bytes(12) + b"\x03\x00" + b"cudaLaunchKernel")
+    static.chmod(0o755)
+    done = command("exec", static, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "kernelwright nvcc" in done.stderr
+
+
+def test_ctrl_c_ends_everything(tmp_path: Path) -> None:
+    (tmp_path / "waits.cu").write_text(
+        '#include <unistd.h>\nint main() { write(1, "up", 2); for (;;) pause(); }\n'
+    )
+    process = subprocess.Popen(
+        [*COMMAND, "exec", "waits.cu"], cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.read(2) == "up"
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 130
+    assert time.monotonic() - began < 10
+    process.stdout.close()
+
+
+def test_time_limits_end_the_program(tmp_path: Path) -> None:
+    (tmp_path / "waits.cu").write_text("#include <unistd.h>\nint main() { for (;;) pause(); }\n")
+    done = command("exec", "--seconds", "0.5", "waits.cu", cwd=tmp_path)
+    assert done.returncode == 137
+    assert "more than 0.5 s" in done.stderr
