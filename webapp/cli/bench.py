@@ -8,10 +8,13 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import shlex
 import statistics
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ from agent.translate import TranslateRequest, translate
 from sandbox.cancellation import Cancellation
 from sandbox.errors import TaskProblem
 from sandbox.types import Problem
+from webapp.cli.bench_programs import read_list, run_trials
 from webapp.cli.common import read_inputs, read_text
 from webapp.cli.output import GOOD, NOT_GOOD, OWN_FAULT, dump, say
 from webapp.gallery import EXAMPLES
@@ -35,7 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "name", choices=sorted(BENCHMARKS), metavar="NAME", help=", ".join(sorted(BENCHMARKS))
     )
     parser.add_argument("--repeat", type=int, default=5, help="repetitions of what is timed (default 5)")
-    parser.add_argument("--folder", type=Path, help="sources to translate (functions)")
+    parser.add_argument("--folder", type=Path, help="sources: functions to translate, or programs to run")
+    parser.add_argument("--list", type=Path, help="which programs (default: docs/measurements/programs.tsv)")
+    parser.add_argument("--only", default="", metavar="NAMES", help="some of the programs, comma-separated")
+    parser.add_argument("--seconds", type=float, default=300.0, help="for each program (default 300)")
+    parser.add_argument("--jobs", type=int, default=1, help="programs at a time (default 1)")
+    parser.add_argument("--exec-options", default="", metavar='"..."', help="for kernelwright exec")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
@@ -140,6 +149,46 @@ def _translated(path: Path) -> dict[str, Any]:
     }
 
 
+def programs(options: argparse.Namespace) -> int:
+    """Run whole public programs without a GPU; one row each: passed, or what kept it from it."""
+    if options.folder is None or not options.folder.is_dir():
+        message = "--folder has to name the folder that holds the programs, such as HeCBench/src"
+        raise TaskProblem(Problem(kind="no_folder", message=message))
+    chosen = read_list(options.list or ROOT / "docs/measurements/programs.tsv")
+    if options.only:
+        chosen = [program for program in chosen if program.folder in options.only.split(",")]
+    trials = []
+    for trial in run_trials(
+        chosen,
+        options.folder.resolve(),
+        seconds=options.seconds,
+        jobs=options.jobs,
+        options=shlex.split(options.exec_options),
+    ):
+        trials.append(trial)
+        say(f"{len(trials)} of {len(chosen)}: {trial.program}: {trial.outcome} {trial.detail}")
+    counts = Counter(trial.outcome for trial in trials)
+    if options.json:
+        dump(
+            {
+                "benchmark": "programs",
+                "machine": _machine(),
+                "outcomes": dict(counts),
+                "rows": [asdict(trial) for trial in trials],
+            }
+        )
+    else:
+        print(f"{_machine()}; {options.seconds:g} s each, {options.jobs} at a time\n")
+        print("| program | arguments | outcome | errors found | build s | run s | |")
+        print("| --- | --- | --- | --- | --- | --- | --- |")
+        for row in trials:
+            cells = [row.program, _cell(row.arguments), row.outcome, row.findings or ""]
+            cells += [f"{row.build_seconds:.0f}", f"{row.seconds:.1f}", _cell(row.detail)]
+            print(f"| {' | '.join(map(str, cells))} |")
+        print(f"\n{', '.join(f'{count} {outcome}' for outcome, count in counts.most_common())}")
+    return GOOD if counts["passed"] == len(trials) else NOT_GOOD
+
+
 def _cell(text: str) -> str:
     return " ".join(text.replace("|", "\\|").split())
 
@@ -162,4 +211,5 @@ def _cpuinfo() -> Sequence[str]:
 BENCHMARKS: dict[str, Callable[[argparse.Namespace], int]] = {
     "first-kernel": first_kernel,
     "functions": functions,
+    "programs": programs,
 }

@@ -1,0 +1,203 @@
+"""The trial on whole public CUDA programs: build each unmodified, run it without a GPU, read its own check.
+
+A list names the programs: tab-separated lines of folder, arguments, check and note. The check is a regular
+expression that the program's output has to contain, or `-` where the program has no check of its own (then
+exit code 0 is all that is asked, and the table says so).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sandbox.errors import TaskProblem
+from sandbox.types import Problem
+
+#: A word that a program prints when its check failed, and does not when it held.
+_FAILED = re.compile(r"\bFAIL(ED|URE)?\b|\bmismatch\b|verification failed", re.IGNORECASE)
+#: What `kernelwright exec` says of a kernel, or a call, that is not emulated.
+_UNSUPPORTED = re.compile(r"^kernelwright: (?:unsupported: (.*)|.* cannot be run: (.*))$", re.MULTILINE)
+_BUILD_SECONDS = 900.0
+_KEPT = 4000  # characters of output kept in the result
+
+
+@dataclass(frozen=True)
+class Program:
+    """One line of the list."""
+
+    folder: str
+    arguments: str
+    check: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of one program. `outcome`: passed, wrong, unsupported, too slow, crashed, not built."""
+
+    program: str
+    arguments: str
+    outcome: str
+    detail: str = ""
+    findings: int = 0
+    build_seconds: float = 0.0
+    seconds: float = 0.0
+    checked: bool = True  # by the program itself
+    output: str = field(default="", repr=False)
+
+
+def read_list(path: Path) -> list[Program]:
+    """Raises TaskProblem naming the line that is not four tab-separated fields."""
+    programs = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if not line or line.startswith("#"):
+            continue
+        cells = line.split("\t")
+        if len(cells) != 4:
+            raise TaskProblem(
+                Problem(
+                    kind="bad_list",
+                    message="a line needs four tab-separated fields: folder, arguments, check, note",
+                    file=str(path),
+                    line=number,
+                )
+            )
+        programs.append(Program(*cells))
+    return programs
+
+
+def run_trials(
+    programs: list[Program], sources: Path, *, seconds: float, jobs: int, options: list[str]
+) -> Iterator[Trial]:
+    """Tries all programs, `jobs` at a time; yields results as they come, in the list's order.
+
+    `options` go to `kernelwright exec`. Each program may run for `seconds`.
+    """
+    with _shims() as path, ThreadPoolExecutor(jobs) as pool:
+        waiting = [pool.submit(_try, program, sources, path, seconds, options) for program in programs]
+        for future in waiting:
+            yield future.result()
+
+
+@contextmanager
+def _shims() -> Iterator[str]:
+    """A PATH on which `nvcc` is our wrapper: the programs' own Makefiles then need no change."""
+    with tempfile.TemporaryDirectory(prefix="kw-programs-") as folder:
+        shim = Path(folder) / "nvcc"
+        shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m webapp.cli.main nvcc "$@"\n')
+        shim.chmod(0o755)
+        yield f"{folder}:{os.environ['PATH']}"
+
+
+def _try(program: Program, sources: Path, path: str, seconds: float, options: list[str]) -> Trial:
+    folder = sources / program.folder
+    began = time.monotonic()
+    built, log = _build(folder, path)
+    build_seconds = time.monotonic() - began
+    common = {"program": program.folder, "arguments": program.arguments, "build_seconds": build_seconds}
+    if not built:
+        return Trial(**common, outcome="not built", detail=_last_line(log), output=log[-_KEPT:])  # type: ignore[arg-type]
+    executable = _executable(folder, path)
+    if executable is None:
+        return Trial(**common, outcome="not built", detail="the Makefile's run rule names no program")  # type: ignore[arg-type]
+    began = time.monotonic()
+    command = [sys.executable, "-m", "webapp.cli.main", "exec", executable, *options, "--"]
+    code, output = _run([*command, *shlex.split(program.arguments)], folder, path, seconds)
+    outcome, detail = _judge(program, code, output)
+    return Trial(
+        **common,  # type: ignore[arg-type]
+        outcome=outcome,
+        detail=detail,
+        findings=_findings(output),
+        seconds=time.monotonic() - began,
+        checked=program.check != "-",
+        output=output[-_KEPT:],
+    )
+
+
+def _build(folder: Path, path: str) -> tuple[bool, str]:
+    _run(["make", "clean"], folder, path, 60)
+    code, output = _run(["make", "ARCH=sm_90"], folder, path, _BUILD_SECONDS)
+    return code == 0, output
+
+
+def _executable(folder: Path, path: str) -> str | None:
+    """The program that `make run` would start, as a path from the folder."""
+    _, output = _run(["make", "-n", "run", "ARCH=sm_90"], folder, path, 60)
+    for line in reversed(output.splitlines()):
+        for word in line.split():
+            if (word.startswith("./") or "/" in word) and os.access(folder / word, os.X_OK):
+                return word
+    return None
+
+
+def _judge(program: Program, code: int | None, output: str) -> tuple[str, str]:
+    """Outcome and what there is to say about it, from the exit code of `kernelwright exec` and all output."""
+    own = _own_output(output)
+    checked = program.check != "-"
+    if code is not None and checked and re.search(program.check, own) and not _FAILED.search(own):
+        return "passed", ""
+    refused = _UNSUPPORTED.search(output)
+    if refused:
+        return "unsupported", _last_line(refused[1] or refused[2])
+    if code is None:
+        return "too slow", ""
+    died = re.search(r"^kernelwright: the program died of (.*)$", output, re.MULTILINE)
+    if died:
+        return "crashed", died[1]
+    if checked:
+        return "wrong", _last_line(own)
+    if code == 0 or (code == 1 and _findings(output)):
+        return "passed", "no check of its own"
+    return "wrong", f"exit code {code}: {_last_line(own)}"
+
+
+def _own_output(output: str) -> str:
+    """Without the lines that Kernelwright printed."""
+    return "\n".join(line for line in output.splitlines() if not line.startswith(("kernelwright", "    at ")))
+
+
+def _findings(output: str) -> int:
+    """Errors that the checks reported, false alarms included; notes are none."""
+    return len(re.findall(r"^kernelwright: error: ", output, re.MULTILINE))
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].strip()[:200] if lines else ""
+
+
+def _run(command: list[str], folder: Path, path: str, seconds: float) -> tuple[int | None, str]:
+    """Exit code (None: out of time) and all output. Ends the whole process group."""
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=os.environ | {"PATH": path},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=seconds)
+        code: int | None = process.returncode
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            output, _ = process.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            output, _ = process.communicate()
+        code = None
+    return code, output.decode(errors="replace")
