@@ -47,13 +47,13 @@ def arithmetic(build: Builder, instruction: Instruction) -> None:
     if packed(parts):
         by_halves(build, instruction, count, apply)
         return
-    sources = sources_of(build, instruction, kind_of(parts), count)
+    kind = kind_of(parts)
     if len(parts) > 2 and parts[-2] == "f32":  # the last operand and the result are wider than the others
+        narrow = sources_of(build, instruction, kind, count - 1)
         last = build.operand(instruction.operands[count], "float")
-        sources = [build.convert("fpext", build.splat(value), "float") for value in sources[:-1]] + [last]
-        parts = (*parts[:-1],)
-        build.write(instruction.operands[0], operation(build, name, sources, parts))
-        return
+        sources = [*(build.convert("fpext", build.splat(value), "float") for value in narrow), last]
+    else:
+        sources = sources_of(build, instruction, kind, count)
     build.write(instruction.operands[0], apply(sources))
 
 

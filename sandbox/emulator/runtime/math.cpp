@@ -1,5 +1,6 @@
 // Arithmetic helpers over 32 lanes: what LLVM would expand badly, slowly, or not at all.
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -122,6 +123,73 @@ u16 fused_bfloat(u16 a, u16 b, u16 c) {
   u64 bits = std::bit_cast<u64>(sum);
   if (error == error && error != 0 && !(bits & 1)) bits += (error > 0) == (sum > 0) ? 1 : -1;
   return to_bfloat(to_odd(std::bit_cast<double>(bits)));
+}
+
+// A narrow format: of `nan` is what operations give; without infinities the top exponent holds numbers too.
+struct Format {
+  int exponent_bits, fraction_bits;
+  u32 nan;
+  bool infinite;
+  constexpr u32 sign() const { return u32{1} << (exponent_bits + fraction_bits); }
+  constexpr u32 infinity() const { return ((u32{1} << exponent_bits) - 1) << fraction_bits; }
+  constexpr u32 largest() const { return infinite ? infinity() - 1 : nan - 1; }
+  constexpr int lowest() const { return 2 - (1 << (exponent_bits - 1)); }  // exponent of the smallest normal number
+};
+constexpr Format f16{5, 10, 0x7fff, true}, bf16{8, 7, 0x7fff, true}, tf32{8, 10, 0x3ffff, true};
+constexpr Format e4m3{4, 3, 0x7f, false}, e5m2{5, 2, 0x7f, true};
+enum Direction { to_nearest, to_nearest_away, to_zero, to_minus, to_plus };
+
+template <Format F>
+u32 rounded(double value, Direction direction, bool finite) {
+  u64 bits = std::bit_cast<u64>(value);
+  bool minus = bits >> 63;
+  u32 sign = minus ? F.sign() : 0;
+  if (value != value) return F.nan;
+  if (value == 0) return sign;
+  u32 beyond = finite ? F.largest() : F.infinite ? F.infinity() : F.nan;
+  if (std::isinf(value)) return sign | beyond;
+  int exponent = static_cast<int>(bits >> 52 & 0x7ff) - 1023;
+  u64 mantissa = (bits & ((u64{1} << 52) - 1)) | u64{exponent != -1023} << 52;
+  int unit = std::max(exponent, F.lowest());
+  int drop = std::min(52 - F.fraction_bits + unit - exponent, 55);
+  u64 kept = mantissa >> drop, rest = mantissa & ((u64{1} << drop) - 1), half = u64{1} << (drop - 1);
+  bool up = false;
+  switch (direction) {
+    case to_nearest: up = rest > half || (rest == half && kept & 1); break;
+    case to_nearest_away: up = rest >= half; break;
+    case to_zero: break;
+    case to_minus: up = minus && rest; break;
+    case to_plus: up = !minus && rest; break;
+  }
+  u64 magnitude = (u64(unit - F.lowest()) << F.fraction_bits) + kept + up;
+  if (magnitude <= F.largest()) return sign | static_cast<u32>(magnitude);
+  bool stays = direction == to_zero || (direction == to_minus && !minus) || (direction == to_plus && minus);
+  return sign | (stays ? F.largest() : beyond);
+}
+
+template <Format F>
+double widened(u32 bits) {
+  u32 magnitude = bits & (F.sign() - 1);
+  double sign = bits & F.sign() ? -1 : 1;
+  if (magnitude > (F.infinite ? F.infinity() : F.largest())) return std::numeric_limits<double>::quiet_NaN();
+  if (F.infinite && magnitude == F.infinity()) return sign * std::numeric_limits<double>::infinity();
+  int field = static_cast<int>(magnitude >> F.fraction_bits);
+  u32 fraction = magnitude & ((u32{1} << F.fraction_bits) - 1);
+  if (field) fraction |= u32{1} << F.fraction_bits;
+  return sign * std::ldexp(fraction, F.lowest() - F.fraction_bits + std::max(field - 1, 0));
+}
+
+// An integer as a double, rounded to odd: rounding that again to a narrower format is rounding once.
+template <class T>
+double odd_double(T value) {
+  using U = std::make_unsigned_t<T>;
+  U size = value < 0 ? U{0} - static_cast<U>(value) : static_cast<U>(value);
+  int drop = 64 - std::countl_zero(size | 1) - 53;
+  if (drop > 0) {
+    U rest = size & ((U{1} << drop) - 1);
+    size = (size - rest) | (rest ? U{1} << drop : 0);
+  }
+  return value < 0 ? -static_cast<double>(size) : static_cast<double>(size);
 }
 
 template <class T>
@@ -317,6 +385,30 @@ void kw_fma_bfloat(const u16* a, const u16* b, const u16* c, u16* out) { EACH ou
 void kw_narrow_float_bfloat(const float* a, u16* out) { EACH out[i] = to_bfloat(a[i]); }
 void kw_narrow_double_bfloat(const double* a, u16* out) { EACH out[i] = to_bfloat(to_odd(a[i])); }
 void kw_narrow_double_half(const double* a, u16* out) { EACH out[i] = to_half(to_odd(a[i])); }
+
+#define ROUND_TO(FORMAT, TYPE, SHIFT, MODE, DIRECTION)                        \
+  void kw_round_##MODE##_##FORMAT(const double* a, TYPE* out) {               \
+    EACH out[i] = static_cast<TYPE>(rounded<FORMAT>(a[i], DIRECTION, false) << SHIFT); \
+  }                                                                           \
+  void kw_round_##MODE##_##FORMAT##_finite(const double* a, TYPE* out) {      \
+    EACH out[i] = static_cast<TYPE>(rounded<FORMAT>(a[i], DIRECTION, true) << SHIFT); \
+  }
+#define ROUND_TO_16(FORMAT)                          \
+  ROUND_TO(FORMAT, u16, 0, rn, to_nearest)           \
+  ROUND_TO(FORMAT, u16, 0, rz, to_zero)              \
+  ROUND_TO(FORMAT, u16, 0, rm, to_minus)             \
+  ROUND_TO(FORMAT, u16, 0, rp, to_plus)
+ROUND_TO_16(f16)
+ROUND_TO_16(bf16)
+ROUND_TO_16(e4m3)
+ROUND_TO_16(e5m2)
+ROUND_TO(tf32, u32, 13, rn, to_nearest)
+ROUND_TO(tf32, u32, 13, rna, to_nearest_away)
+ROUND_TO(tf32, u32, 13, rz, to_zero)
+void kw_widen_e4m3(const u16* a, u16* out) { EACH out[i] = static_cast<u16>(rounded<f16>(widened<e4m3>(a[i] & 0xff), to_nearest, false)); }
+void kw_widen_e5m2(const u16* a, u16* out) { EACH out[i] = static_cast<u16>(rounded<f16>(widened<e5m2>(a[i] & 0xff), to_nearest, false)); }
+void kw_odd_s64(const i64* a, double* out) { EACH out[i] = odd_double(a[i]); }
+void kw_odd_u64(const u64* a, double* out) { EACH out[i] = odd_double(a[i]); }
 
 #define FIELD(NAME, TYPE)                                                                    \
   void kw_bfe_##NAME(const TYPE* a, const u32* position, const u32* length, TYPE* out) {     \

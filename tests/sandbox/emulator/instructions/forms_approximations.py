@@ -138,7 +138,7 @@ for name, function, kind, bound in (
     ("tanh.approx", math.tanh, "bf16", Bound(2.0**-8, 2.0**-133)),
 ):
     meaning = exact(function, kind, "ftz" in name)
-    more = {"bound": bound, "target": "sm_90"}
+    more = {"bound": bound}
     form(f"{name}.{kind} {{d}}, {{a}}", f"{kind} : {kind}", meaning, **more)
     form(
         f"mov.b32 %w1, {{a}}; {name}.{kind}x2 %w1, %w1; mov.b32 {{{{{{d}}, {{e}}}}}}, %w1",

@@ -52,12 +52,10 @@ def names_of(kind: str) -> list[str]:
 for kind in (*INTEGERS, "b16", "b32", "b64", "f32", "f64", "f16", "bf16"):
     for name in names_of(kind):
         holds = compared(kind, name)
-        more = {"target": "sm_90"} if kind == "bf16" else {}
         form(
             f"setp.{name}.{kind} {{d}}, {{a}}, {{b}}",
             f"pred : {kind} {kind}",
             lambda a, b, f=holds: int(f(a, b)),
-            **more,
         )
     holds = compared(kind, "ne")
     both = "" if kind in ("f16", "bf16") else "|{e}"  # these compare into one predicate
@@ -128,13 +126,11 @@ form(
 for kind in ("f16", "bf16"):
     for name in ("lt", "gtu"):
         holds = compared(kind, name)
-        more = {"target": "sm_90"} if kind == "bf16" else {}
         for result, value in ((kind, ONE[kind]), ("u16", 0xFFFF), ("s16", 0xFFFF), ("u32", -1)):
             form(
                 f"set.{name}.{result}.{kind} {{d}}, {{a}}, {{b}}",
                 f"{result} : {kind} {kind}",
                 lambda a, b, f=holds, v=value: v if f(a, b) else 0,
-                **more,
             )
         for result, value in ((f"{kind}x2", ONE[kind]), ("u32", 0xFFFF), ("s32", 0xFFFF)):
             form(
@@ -143,7 +139,6 @@ for kind in ("f16", "bf16"):
                 lambda a, b, f=holds, v=value: (
                     (v if f(a & 0xFFFF, b & 0xFFFF) else 0) | (v if f(a >> 16, b >> 16) else 0) << 16
                 ),
-                **more,
             )
 
 for kind in ("b16", "b32", "b64", *INTEGERS, "f32", "f64"):

@@ -25,11 +25,10 @@ def rectified(bits: int, one: Format) -> int:
 
 for kind in ("f16", "bf16"):
     one = FORMATS[kind]
-    newer = {"target": "sm_90"} if kind == "bf16" else {}
     for name in ("add", "sub", "mul"):
         plain = arithmetic(one, operation(name, "rn"))  # type: ignore[arg-type]
-        form(name, kind, 2, plain, **newer)
-        form(f"{name}.rn", kind, 2, plain, **newer)
+        form(name, kind, 2, plain)
+        form(f"{name}.rn", kind, 2, plain)
         if kind == "f16":
             flushed = arithmetic(one, operation(name, "rn"), ftz=True)  # type: ignore[arg-type]
             form(f"{name}.ftz", kind, 2, flushed)
@@ -72,4 +71,4 @@ for kind in ("f16", "bf16"):
                     found = extreme(one, g, r(a) & ~one.sign, r(b) & ~one.sign, n)
                     return found if one.is_nan(found) else found | (a ^ b) & one.sign
 
-                form(f"{name}{ftz}{nan}.xorsign.abs", kind, 2, of_magnitudes, target="sm_86")
+                form(f"{name}{ftz}{nan}.xorsign.abs", kind, 2, of_magnitudes)

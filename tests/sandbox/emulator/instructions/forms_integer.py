@@ -76,7 +76,6 @@ for name, function in (("min", min), ("max", max)):
         f"{name}.relu.s32 {{d}}, {{a}}, {{b}}",
         "s32 : s32 s32",
         lambda a, b, f=function: max(0, f(a, b)),
-        target="sm_90",
     )
 
 
@@ -98,14 +97,12 @@ for kind in ("s16x2", "u16x2"):
             f"{name}.{kind} {{d}}, {{a}}, {{b}}",
             f"b32 : {kind} {kind}",
             pairwise(function, kind[0] == "s"),
-            target="sm_90",
         )
 for name, function in (("min", min), ("max", max)):
     form(
         f"{name}.relu.s16x2 {{d}}, {{a}}, {{b}}",
         "b32 : s16x2 s16x2",
         pairwise(lambda a, b, f=function: max(0, f(a, b)), True),
-        target="sm_90",
     )
 
 # 24 bits of each factor.

@@ -39,7 +39,6 @@ class Form:
     bound: Bound | None = None
     values: Sampler | None = None
     constants: str = NAMES  # sources that may be written as constants
-    target: str = "sm_80"
     any_nan: bool = False  # a NaN may have any sign and payload
 
     @property
@@ -145,8 +144,9 @@ def number(kind: str, bits: int) -> float:
 class Table:
     """The forms of one part of the instruction set."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, target: str = "sm_90") -> None:
         self.name = name
+        self.target = target  # the oldest architecture that has them all
         self.forms: list[Form] = []
 
     def add(self, text: str, types: str, meaning: Meaning, **more: object) -> None:

@@ -29,7 +29,9 @@ Ran = dict[str, tuple[instruction_modules.Entry, list[bytes]]]
 @functools.cache
 def module_of(table: str) -> tuple[str, list[instruction_modules.Entry]]:
     entries = instruction_modules.entries(TABLES[table].forms)
-    return instruction_modules.header("sm_90") + "\n".join(entry.ptx() for entry in entries), entries
+    return instruction_modules.header(TABLES[table].target) + "\n".join(
+        entry.ptx() for entry in entries
+    ), entries
 
 
 @functools.cache
@@ -91,7 +93,7 @@ def test_forms_are_ptx(nvcc: None, table: str, tmp_path: Path) -> None:
     (tmp_path / "forms.ptx").write_text(module_of(table)[0])
     ptxas = toolchain.find_toolkit().nvcc.with_name("ptxas")
     finished = subprocess.run(
-        [ptxas, "-O0", "-arch=sm_90", "forms.ptx", "-o", "forms.cubin"],
+        [ptxas, "-O0", f"-arch={TABLES[table].target}", "forms.ptx", "-o", "forms.cubin"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
