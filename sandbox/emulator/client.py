@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from sandbox import jail, native
 from sandbox.cancellation import Cancellation
@@ -20,13 +21,16 @@ from sandbox.errors import Cancelled, Judged
 from sandbox.home import cache, scratch, store
 from sandbox.limits import EMULATE, LOWER
 
-__all__ = ["Buffer", "Lowered", "Replay", "lower", "replay"]
+__all__ = ["Buffer", "Lowered", "Mode", "Replay", "lower", "replay"]
 
 _UNSUPPORTED = 3  # exit code of the compiler process
 _STACK_OVERFLOW = 4  # of the emulator
 _GRACE_SECONDS = 5.0  # for setting up and writing results, on top of the replays' own time
 _PRODUCT = "module.so"
 _SOURCES = Path(__file__).resolve().parent
+
+
+Mode = Literal["checked", "plain"]
 
 
 @dataclass(frozen=True)
@@ -50,26 +54,37 @@ def _lowering_version() -> str:
 
 
 def lower(
-    modules: Sequence[str], cancel: Cancellation, kernels: Iterable[tuple[int, str]] | None = None
+    modules: Sequence[str],
+    cancel: Cancellation,
+    kernels: Iterable[tuple[int, str]] | None = None,
+    *,
+    mode: Mode = "checked",
 ) -> Lowered:
     """Lowers kernels (module index, mangled name) of PTX texts; None: all. Cached on disk.
+
+    Mode "checked" checks and counts every access; "plain" code does neither, and what it does where a program
+    is wrong is anybody's guess.
 
     Raises Judged("unsupported") naming the instruction and its line; Cancelled; JailUnavailable.
     """
     cancel.check()
-    digest = hashlib.sha256(_lowering_version().encode())
+    digest = hashlib.sha256(f"{_lowering_version()} {mode}".encode())
     for text in modules:
         digest.update(f"{len(text)}\n{text}".encode())
     wanted = None if kernels is None else sorted(set(kernels))
     digest.update(f"kernels {wanted}".encode())
     entry = cache("lowered") / digest.hexdigest()[:40]
     if not (entry / _PRODUCT).exists():
-        store(entry, lambda folder: _compile(modules, wanted, folder, cancel))
+        store(entry, lambda folder: _compile(modules, wanted, folder, cancel, mode))
     return Lowered(entry / _PRODUCT)
 
 
 def _compile(
-    modules: Sequence[str], kernels: list[tuple[int, str]] | None, folder: Path, cancel: Cancellation
+    modules: Sequence[str],
+    kernels: list[tuple[int, str]] | None,
+    folder: Path,
+    cancel: Cancellation,
+    mode: Mode,
 ) -> None:
     with scratch("lower") as work:
         names = [f"module{index}.ptx" for index in range(len(modules))]
@@ -81,7 +96,10 @@ def _compile(
             chosen = ["--no-kernel"]
         inside = Path("/lower")
         finished = jail.run(
-            jail.python_argv("sandbox.emulator.lowering.compile", f"{inside}/{_PRODUCT}", *names, *chosen),
+            jail.python_argv(
+                *("sandbox.emulator.lowering.compile", "--mode", mode),
+                *(f"{inside}/{_PRODUCT}", *names, *chosen),
+            ),
             binds=[jail.Bind(work, inside, writable=True)],
             cwd=inside,
             limits=LOWER,

@@ -18,6 +18,7 @@ WARP_WARPID = 68
 WARP_NWARPID = 72
 WARP_SHARED_TOTAL = 76
 WARP_SHARED_DYNAMIC = 80
+WARP_SHARED = 88  # pointer
 WARP_TID = 128  # u32[3][32]
 
 # Words in a function's scheduling state, before the arrays `waiting`, `parked` and `notes`, [blocks] each.

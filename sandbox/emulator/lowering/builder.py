@@ -11,7 +11,9 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+from sandbox.emulator.lowering.abi import WARP_SHARED
 from sandbox.emulator.lowering.analysis import Analysis
+from sandbox.emulator.lowering.patterns import Pattern
 from sandbox.ptx.model import Function, Immediate, Negated, Operand, PtxError, Register, Symbol
 
 INTEGER_OF = {"b8": "i8", "b16": "i16", "b32": "i32", "b64": "i64", "pred": "i1"}
@@ -96,8 +98,11 @@ def _narrow(bits: int) -> int:
 class ModuleContext:
     """What the functions of all modules share: helper declarations, address slots, sites."""
 
-    def __init__(self) -> None:
+    def __init__(self, mode: str = "checked", vector_bits: int = 0) -> None:
+        self.mode = mode  # "checked", or "plain": without checks and counters
+        self.vector_bits = vector_bits  # of the widest registers that code may be written for; 0: any CPU
         self.declarations: dict[str, str] = {}
+        self.helpers: dict[str, str] = {}  # functions of the lowering's own, by name
         self.sites: list[str] = []  # one description line each
         self.site_lines: list[str] = []  # "line SITE LINE INSTRUCTIONS FLOP16 FLOP32 FLOP64"
         self.address_slots: dict[str, int] = {}  # global variable (qualified by module) -> slot
@@ -118,6 +123,7 @@ class Builder:
         self.lines: list[str] = []
         self.entry: list[str] = []  # allocas and what else must stand in the first LLVM block
         self.counter = 0
+        self.labels = 0
         self.line = 0  # source line of the instruction at hand
         self.current: dict[str, dict[tuple[str, bool], str]] = {}  # register -> forms of its value
         self.dirty: set[str] = set()
@@ -126,6 +132,7 @@ class Builder:
         self.splats: dict[tuple[str, str], str] = {}
         self.mask_of: dict[str, str] = {}  # <32 x i1> -> the same as bits of an i32
         self.mask_vector = ""  # the running lanes as <32 x i1>
+        self.patterns: dict[tuple[str, str, int], Pattern] = {}  # of addresses (access.py)
         self.carry: Value | None = None
         self.guard: Value | None = None  # of the instruction at hand
         self.parameter_blocks: dict[str, tuple[str, int]] = {}  # of functions: LLVM pointer, bytes a lane
@@ -146,14 +153,25 @@ class Builder:
         self.lines.append(f"  {name} = {text}")
         return name
 
+    def label(self) -> str:
+        self.labels += 1
+        return f"x{self.labels}"
+
+    def offset(self, pointer: str, offset: int) -> str:
+        """A pointer `offset` bytes further."""
+        return pointer if offset == 0 else self.op(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+
     def unsupported(self, what: str) -> PtxError:
         return PtxError(f"unsupported: {what}", self.line)
 
     def buffer(self, name: str) -> str:
         """A scratch area of 32 lanes of 8 bytes to pass to helpers."""
+        return self.scratch(name, 256)
+
+    def scratch(self, name: str, size: int) -> str:
         if name not in self.buffers:
             self.buffers[name] = f"%buffer.{name}"
-            self.entry.append(f"  %buffer.{name} = alloca [256 x i8], align 64")
+            self.entry.append(f"  %buffer.{name} = alloca [{size} x i8], align 64")
         return self.buffers[name]
 
     def kernel_parameter(self, name: str) -> int:
@@ -163,10 +181,7 @@ class Builder:
 
     def buffer_wide(self, name: str) -> str:
         """A scratch area of 32 lanes of 16 bytes."""
-        if name not in self.buffers:
-            self.buffers[name] = f"%buffer.{name}"
-            self.entry.append(f"  %buffer.{name} = alloca [512 x i8], align 64")
-        return self.buffers[name]
+        return self.scratch(name, 512)
 
     def declare(self, name: str, returns: str, arguments: str) -> None:
         self.context.declarations[name] = f"declare {returns} @{name}({arguments}) nounwind"
@@ -179,6 +194,7 @@ class Builder:
         self.splats = {}
         self.mask_of = {}
         self.mask_vector = ""
+        self.patterns = {}
         self.carry = None
 
     def running(self) -> str:
@@ -186,6 +202,16 @@ class Builder:
         if not self.mask_vector:
             self.mask_vector = self.op("bitcast i32 %M to <32 x i1>")
         return self.mask_vector
+
+    def lanes_of_effect(self) -> str:
+        """The lanes for which the instruction at hand has an effect, as <32 x i1>."""
+        if self.guard is None:
+            return self.running()
+        return self.op(f"bitcast i32 {self.effective_mask()} to <32 x i1>")
+
+    def shared(self) -> str:
+        """The block's shared memory."""
+        return self.op(f"load ptr, ptr {self.offset('%w', WARP_SHARED)}")
 
     def flush(self) -> None:
         """Writes changed registers that cross blocks to their slots, for the running lanes only."""
@@ -352,6 +378,13 @@ class Builder:
                 "<32 x i32> zeroinitializer"
             )
         return Value(self.splats[key], value.type)
+
+    def splat_in_place(self, value: Value) -> str:
+        """The text of `splat`, leaving nothing for later: for code that only some paths reach."""
+        known, self.splats = self.splats, {}
+        text = self.splat(value).text
+        self.splats = known
+        return text
 
     def one(self, value: Value) -> Value:
         """The scalar of a value that is the same in all lanes, which lowerings may compute as a vector."""

@@ -8,7 +8,7 @@ they can run.
 
 from __future__ import annotations
 
-from sandbox.emulator.lowering import abi, bits, choices, conversions, floats, integers, memory
+from sandbox.emulator.lowering import abi, access, bits, choices, conversions, floats, integers, memory
 from sandbox.emulator.lowering.analysis import analyse, branch_target
 from sandbox.emulator.lowering.arithmetic import HANDLERS, refuse_unknown_parts
 from sandbox.emulator.lowering.builder import Builder, ModuleContext, Value
@@ -18,7 +18,7 @@ from sandbox.emulator.lowering.warp import special_register
 from sandbox.ptx.model import Instruction, PtxError, Register, Symbol
 
 # Importing them filled HANDLERS.
-_HANDLER_MODULES = (bits, choices, conversions, floats, integers, memory)
+_HANDLER_MODULES = (access, bits, choices, conversions, floats, integers, memory)
 
 _PRECISIONS = {"f16": 0, "bf16": 0, "f16x2": 0, "bf16x2": 0, "f32": 1, "f64": 2}
 _FLOP = {"add": 1, "sub": 1, "mul": 1, "fma": 2, "mad": 2}
@@ -34,7 +34,6 @@ class FunctionLowering(Builder):
         self.program = program
         self.layout = layout
         self.local_offsets = layout.local_offsets(function)
-        self.labels = 0
 
     # Names ----------------------------------------------------------------------------------------------
 
@@ -197,10 +196,6 @@ class FunctionLowering(Builder):
             if "%M" in line or "%notM" in line:
                 self.lines[position] = line.replace("%M", f"%M{index}").replace("%notM", f"%notM{index}")
 
-    def _label(self) -> str:
-        self.labels += 1
-        return f"x{self.labels}"
-
     def _gather_at_barrier(self, index: int) -> None:
         """All live lanes of the warp must stand here before the warp arrives at the barrier."""
         live = self.op("load i32, ptr %warp_live.place")
@@ -216,7 +211,7 @@ class FunctionLowering(Builder):
         self._park_unless(self.op(f"icmp eq i32 {missing}, 0"), index, retry=1)
 
     def _park_unless(self, condition: str, index: int, retry: int = 0) -> None:
-        go, wait = self._label(), self._label()
+        go, wait = self.label(), self.label()
         self.declare("kw_park", "i32", "ptr, ptr, i32, i32")
         self.emit(f"br i1 {condition}, label %{go}, label %{wait}")
         self.lines.append(f"{wait}:")
@@ -227,6 +222,8 @@ class FunctionLowering(Builder):
 
     def _count_block(self, index: int) -> None:
         """Static costs of the unguarded instructions of a block: one site, two counters."""
+        if self.context.mode == "plain":
+            return
         block = self.analysis.blocks[index]
         costs: dict[int, list[int]] = {}
         for instruction in block.instructions:
@@ -242,6 +239,8 @@ class FunctionLowering(Builder):
         self._add_instructions(str(sum(cost[0] for cost in costs.values())))
 
     def _bump(self, site: int, counter: int, amount: str) -> None:
+        if self.context.mode == "plain":
+            return
         place = self.op(f"getelementptr i64, ptr %counters, i64 {site * abi.COUNTERS + counter}")
         old = self.op(f"load i64, ptr {place}")
         self.emit(f"store i64 {self.op(f'add i64 {old}, {amount}')}, ptr {place}")
@@ -298,6 +297,8 @@ class FunctionLowering(Builder):
         return Value(self.op(f"xor i32 {self.as_mask(value)}, -1"), "mask", True)
 
     def _count_guarded(self, instruction: Instruction) -> None:
+        if self.context.mode == "plain":
+            return
         cost = [0, 0, 0, 0]
         _add_cost(cost, instruction)
         site = self.context.site(abi.SITE_GUARDED, 0)
@@ -331,7 +332,7 @@ class FunctionLowering(Builder):
     def _trap(self, index: int) -> None:
         mask = self.effective_mask()
         self.flush()
-        go, stop = self._label(), self._label()
+        go, stop = self.label(), self.label()
         self.declare("kw_trap", "void", "ptr, i32, i32")
         some = self.op(f"icmp ne i32 {mask}, 0")
         self.emit(f"br i1 {some}, label %{stop}, label %{go}")
@@ -352,7 +353,7 @@ class FunctionLowering(Builder):
         rest = self.op(f"and i32 %M, {self.op(f'xor i32 {mask}, -1')}")
         self.emit(f"store i32 {rest}, ptr %state")
         none = self.op(f"icmp eq i32 {rest}, 0")
-        on = self._label()
+        on = self.label()
         self.emit(f"br i1 {none}, label %schedule, label %{on}")
         self.lines.append(f"{on}:")
         self._leave(index, index + 1, mask=rest)
@@ -369,12 +370,12 @@ class FunctionLowering(Builder):
             self.emit(f"store i32 {less}, ptr %fuel.place")
             empty = self.op(f"icmp slt i32 {less}, 0")
             self.emit(f"store i32 {target}, ptr %state.target")
-            on = self._label()
+            on = self.label()
             self.emit(f"br i1 {empty}, label %tired, label %{on}")
             self.lines.append(f"{on}:")
         live = self.op("load i32, ptr %live.place")
         together = self.op(f"icmp eq i32 {mask}, {live}")
-        alone = self._label()
+        alone = self.label()
         self.emit(f"br i1 {together}, label %b{target}, label %{alone}")
         self.lines.append(f"{alone}:")
         self.emit(f"store i32 {target}, ptr %state.target")
@@ -383,13 +384,13 @@ class FunctionLowering(Builder):
     def _branch(self, index: int, guard: Value, target: int) -> None:
         site = self.context.site(abi.SITE_BRANCH, self.line)
         self._bump(site, 0, "1")
-        taken_label, next_label = self._label(), self._label()
+        taken_label, next_label = self.label(), self.label()
         if guard.scalar and guard.type == "i1":
             self.emit(f"br i1 {guard.text}, label %{taken_label}, label %{next_label}")
         else:
             taken = self.op(f"and i32 %M, {self.as_mask(guard)}")
             none = self.op(f"icmp eq i32 {taken}, 0")
-            some, split = self._label(), self._label()
+            some, split = self.label(), self.label()
             self.emit(f"br i1 {none}, label %{next_label}, label %{some}")
             self.lines.append(f"{some}:")
             all_of_them = self.op(f"icmp eq i32 {taken}, %M")
@@ -435,7 +436,7 @@ class FunctionLowering(Builder):
         if self.guard is None:
             self.emit(text)
             return
-        go, on = self._label(), self._label()
+        go, on = self.label(), self.label()
         some = self.op(f"icmp ne i32 {mask}, 0")
         self.emit(f"br i1 {some}, label %{go}, label %{on}")
         self.lines.append(f"{go}:")

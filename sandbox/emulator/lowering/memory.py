@@ -1,4 +1,6 @@
-"""Lowering of loads, stores and atomics to helpers of the runtime, which check and count them.
+"""Lowering of atomics and of accesses to parameters; what all accesses share. (Loads and stores: access.py.)
+
+Atomics call helpers of the runtime, which check and count them.
 
 A helper gets the addresses of all lanes and the lanes that take part; data are arrays [element][lane] of the
 access's own width.
@@ -14,7 +16,6 @@ from sandbox.ptx.model import Address, Immediate, Instruction, Operand, Register
 from sandbox.ptx.parser import type_bytes
 
 SPACES = {"global": "g", "shared": "s", "local": "l", "const": "c"}
-_SHAPES = {(1, 1), (1, 2), (1, 4), (2, 1), (2, 2), (2, 4), (2, 8), (4, 1), (4, 2), (4, 4), (8, 1), (8, 2)}
 
 
 def space_of(parts: tuple[str, ...]) -> str:
@@ -32,8 +33,8 @@ def vector_length(parts: tuple[str, ...]) -> int:
     return 4 if "v4" in parts else 2 if "v2" in parts else 8 if "v8" in parts else 1
 
 
-def address_operand(build: Builder, operand: Operand, space: str) -> tuple[str, str]:
-    """Stores the 32 addresses for a helper; returns its pointer and the constant offset."""
+def address_value(build: Builder, operand: Operand, space: str) -> tuple[Value, int]:
+    """The address of every lane, and the constant offset from it."""
     if not isinstance(operand, Address):
         raise build.unsupported(f"address {operand!r}")
     kind = "i32" if space in "sl" else "i64"
@@ -49,79 +50,39 @@ def address_operand(build: Builder, operand: Operand, space: str) -> tuple[str, 
         value = build.operand(base, kind)
     else:
         raise build.unsupported(f"address {operand!r}")
-    return build.pass_vector("address", value), str(operand.offset)
+    return value, operand.offset
+
+
+def address_operand(build: Builder, operand: Operand, space: str) -> tuple[str, str]:
+    """Stores the 32 addresses for a helper; returns its pointer and the constant offset."""
+    value, offset = address_value(build, operand, space)
+    return build.pass_vector("address", value), str(offset)
 
 
 def access_site(build: Builder, instruction: Instruction) -> int:
     return build.context.site(SITE_ACCESS, build.line, instruction.opcode)
 
 
-@handles("ld", "ldu")
-def load(build: Builder, instruction: Instruction) -> None:
-    parts = instruction.parts
-    space = space_of(parts)
-    if space == "p":
-        load_parameter(build, instruction)
-        return
-    name, count = parts[-1], vector_length(parts)
-    size = type_bytes(name)
-    if (size, count) not in _SHAPES:  # (bytes of an element, elements) of the runtime's helpers
-        raise build.unsupported(instruction.opcode)
-    place, offset = address_operand(build, instruction.operands[1], space)
-    site = access_site(build, instruction)
-    out = build.buffer_wide("data")
-    helper = f"kw_ld_{space}_{size}_{count}"
-    build.declare(helper, "void", "ptr, i32, i32, ptr, i64, ptr")
-    build.emit(
-        f"call void @{helper}(ptr %w, i32 {site}, i32 {build.effective_mask()}, ptr {place}, "
-        f"i64 {offset}, ptr {out})"
-    )
-    target = instruction.operands[0]
-    targets = target.items if isinstance(target, Vector) else (target,)
-    for index, item in enumerate(targets):
-        _receive(build, item, out, index * 32 * size, name)
-
-
-def _receive(build: Builder, target: Operand, base: str, offset: int, name: str) -> None:
+def receive_from(build: Builder, target: Operand, base: str, offset: int, name: str) -> None:
     if not isinstance(target, Register):
         return
-    place = base if offset == 0 else build.op(f"getelementptr i8, ptr {base}, i64 {offset}")
     kind = element_type(name)
-    value = Value(build.op(f"load <32 x {kind}>, ptr {place}, align 32"), kind)
+    value = Value(build.op(f"load <32 x {kind}>, ptr {build.offset(base, offset)}, align 32"), kind)
+    receive(build, target, value, name)
+
+
+def receive(build: Builder, target: Operand, value: Value, name: str) -> None:
+    """Writes a loaded element of type `name` to its register, which may be wider."""
+    if not isinstance(target, Register):
+        return
     own = build.width(target.name)
-    if BITS[own] > BITS[kind]:
+    if BITS[own] > BITS[value.type]:
         value = build.convert("sext" if name[0] == "s" else "zext", value, own)
     build.write(target, value)
 
 
-@handles("st")
-def store(build: Builder, instruction: Instruction) -> None:
-    parts = instruction.parts
-    space = space_of(parts)
-    if space == "p":
-        store_parameter(build, instruction)
-        return
-    name, count = parts[-1], vector_length(parts)
-    size = type_bytes(name)
-    if (size, count) not in _SHAPES:  # (bytes of an element, elements) of the runtime's helpers
-        raise build.unsupported(instruction.opcode)
-    source = instruction.operands[1]
-    items = source.items if isinstance(source, Vector) else (source,)
-    data = build.buffer_wide("data")
-    for index, item in enumerate(items):
-        _send(build, item, data, index * 32 * size, f"i{8 * size}")
-    place, offset = address_operand(build, instruction.operands[0], space)
-    site = access_site(build, instruction)
-    helper = f"kw_st_{space}_{size}_{count}"
-    build.declare(helper, "void", "ptr, i32, i32, ptr, i64, ptr")
-    build.emit(
-        f"call void @{helper}(ptr %w, i32 {site}, i32 {build.effective_mask()}, ptr {place}, "
-        f"i64 {offset}, ptr {data})"
-    )
-
-
-def _send(build: Builder, operand: Operand, base: str, offset: int, kind: str) -> None:
-    place = base if offset == 0 else build.op(f"getelementptr i8, ptr {base}, i64 {offset}")
+def send(build: Builder, operand: Operand, base: str, offset: int, kind: str) -> None:
+    place = build.offset(base, offset)
     text = build.vector(operand, kind)
     build.emit(f"store <32 x {kind}> {text}, ptr {place}, align 32")
 
@@ -164,7 +125,7 @@ def load_parameter(build: Builder, instruction: Instruction) -> None:
                 f"call void @kw_parameter_read(ptr {pointer}, i32 {block}, i32 {offset + index * size}, "
                 f"i32 {size}, ptr {out})"
             )
-            _receive(build, item, out, 0, name)
+            receive_from(build, item, out, 0, name)
         return
     if not isinstance(address, Address):
         raise build.unsupported(instruction.opcode)
@@ -204,7 +165,7 @@ def _computed_parameter(
         f"i64 {int(offset) - PARAMETER_WINDOW}, ptr {out})"
     )
     for index, item in enumerate(targets):
-        _receive(build, item, out, index * 32 * size, name)
+        receive_from(build, item, out, index * 32 * size, name)
 
 
 def store_parameter(build: Builder, instruction: Instruction) -> None:
@@ -219,7 +180,7 @@ def store_parameter(build: Builder, instruction: Instruction) -> None:
     data = build.buffer_wide("data")
     build.declare("kw_parameter_write", "void", "ptr, i32, i32, i32, i32, ptr")
     for index, item in enumerate(items):
-        _send(build, item, data, 0, f"i{8 * size}")
+        send(build, item, data, 0, f"i{8 * size}")
         build.emit(
             f"call void @kw_parameter_write(ptr {pointer}, i32 {block}, i32 {offset + index * size}, "
             f"i32 {size}, i32 %M, ptr {data})"

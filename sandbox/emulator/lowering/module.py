@@ -2,6 +2,7 @@
 
 The description is lines of words, embedded in the shared object as `kw_description`:
 
+    mode checked|plain
     kernel MODULE NAME SYMBOL PARAMETER_BYTES STATIC_SHARED DYNAMIC_OFFSET LOCAL_BYTES BYTE_SHARED
     variable MODULE NAME SPACE BYTES ALIGN SLOT|- HEX|- EXTERNAL
     address MODULE NAME OFFSET TARGET_NAME TARGET_OFFSET
@@ -31,17 +32,26 @@ class LoweredText:
     description: str
 
 
-def lower_modules(texts: Sequence[str], kernels: Sequence[tuple[int, str]] | None = None) -> LoweredText:
+def lower_modules(
+    texts: Sequence[str],
+    kernels: Sequence[tuple[int, str]] | None = None,
+    *,
+    mode: str = "checked",
+    vector_bits: int = 0,
+) -> LoweredText:
     """Lowers kernels (module index, name) of PTX modules with the functions that they can call; None: all.
 
-    Raises PtxError naming instruction and line.
+    Mode "checked" checks and counts every access; "plain" does neither. `vector_bits` is the width of the
+    vector registers that code may be written for; 0 writes for any CPU. Raises PtxError naming instruction
+    and line.
     """
-    context = ModuleContext()
+    context = ModuleContext(mode, vector_bits)
     program = Program([parse(text) for text in texts])
     places = program.reached(program.kernels() if kernels is None else kernels)
     layout = Layout(program, places)
     functions = [FunctionLowering(context, program, place, layout).lower() for place in places]
-    description = [_kernel_line(place, program, layout) for place in places if place.function.entry]
+    description = [f"mode {mode}"]
+    description += [_kernel_line(place, program, layout) for place in places if place.function.entry]
     for index in range(len(program.modules)):
         description += [*_variable_lines(context, program, index), *_function_lines(program, index)]
     description += context.sites + context.site_lines
@@ -52,7 +62,10 @@ def lower_modules(texts: Sequence[str], kernels: Sequence[tuple[int, str]] | Non
             f"@kw_addresses = global [{slots} x i64] zeroinitializer",
             f'@kw_description = constant [{len(blob) + 1} x i8] c"{_escaped(blob)}\\00"',
             *functions,
+            *context.helpers.values(),
             *context.declarations.values(),
+            "attributes #1 = { nounwind noinline }",
+            '!0 = !{!"branch_weights", i32 1000, i32 1}',
             # Frames are as large as the PTX makes them: probes see to it that none steps over a guard page.
             'attributes #0 = { nounwind "frame-pointer"="none" "probe-stack"="inline-asm" }',
         ]

@@ -53,6 +53,7 @@ struct alignas(64) Warp {
   u32 nwarpid;
   u32 shared_total;
   u32 shared_dynamic;
+  u8* shared;  // its block's shared memory
   alignas(128) u32 tid[3][LANES];
 
   // Of the runtime alone.
@@ -80,6 +81,7 @@ static_assert(offsetof(Warp, warpid) == 68);
 static_assert(offsetof(Warp, nwarpid) == 72);
 static_assert(offsetof(Warp, shared_total) == 76);
 static_assert(offsetof(Warp, shared_dynamic) == 80);
+static_assert(offsetof(Warp, shared) == 88);
 static_assert(offsetof(Warp, tid) == 128);
 
 // Scheduling state of one lowered function, on its stack.

@@ -28,15 +28,18 @@ inline void put(const Lanes& lanes, u8* base, u64 origin, const u8* data) {
 
 template <u32 Size, u32 Count>
 void load_global(Warp* warp, u32 site, Lanes& lanes, u8* out, bool counted = true) {
-  poison_lanes<Size, Count>(warp, lanes, out);
-  const Allocation* common = check_global<Size * Count>(warp, site, lanes);
-  check_written<Size * Count>(warp, site, lanes, common);
-  if (counted && warp->worker->launch.count) count_global<Size * Count>(warp, site, lanes, common, false);
+  if (checked(warp)) {
+    poison_lanes<Size, Count>(warp, lanes, out);
+    const Allocation* common = check_global<Size * Count>(warp, site, lanes);
+    check_written<Size * Count>(warp, site, lanes, common);
+    if (counted && warp->worker->launch.count) count_global<Size * Count>(warp, site, lanes, common, false);
+  }
   take<Size, Count>(lanes, nullptr, 0, out);
 }
 
 template <u32 Size, u32 Count>
 void store_global(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
+  if (!checked(warp)) return put<Size, Count>(lanes, nullptr, 0, data);
   const Allocation* common = check_global<Size * Count>(warp, site, lanes);
   if (warp->worker->launch.count) count_global<Size * Count>(warp, site, lanes, common, true);
   put<Size, Count>(lanes, nullptr, 0, data);
@@ -202,18 +205,21 @@ void count_shared(Warp* warp, u32 site, const Lanes& lanes) {
 
 template <u32 Size, u32 Count>
 void load_shared(Warp* warp, u32 site, Lanes& lanes, u8* out) {
-  poison_lanes<Size, Count>(warp, lanes, out);
-  check_shared<Size * Count>(warp, site, lanes);
-  shared_read<Size * Count>(warp, site, lanes);
-  if (warp->worker->launch.count) count_shared<Size * Count>(warp, site, lanes);
+  if (checked(warp)) {
+    poison_lanes<Size, Count>(warp, lanes, out);
+    check_shared<Size * Count>(warp, site, lanes);
+    shared_read<Size * Count>(warp, site, lanes);
+    if (warp->worker->launch.count) count_shared<Size * Count>(warp, site, lanes);
+  }
   take<Size, Count>(lanes, warp->block->shared.bytes.data(), 0, out);
 }
 
 template <u32 Size, u32 Count>
 void store_shared(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
+  u8* bytes = warp->block->shared.bytes.data();
+  if (!checked(warp)) return put<Size, Count>(lanes, bytes, 0, data);
   check_shared<Size * Count>(warp, site, lanes);
   if (warp->worker->launch.count) count_shared<Size * Count>(warp, site, lanes);
-  u8* bytes = warp->block->shared.bytes.data();
   for (int i = 0; i < lanes.count; ++i) {
     u8 piece[Size * Count];
     for (u32 k = 0; k < Count; ++k) std::memcpy(piece + k * Size, data + (k * LANES + lanes.lane[i]) * Size, Size);
@@ -254,15 +260,17 @@ void to_local(const Warp* warp, Lanes& lanes) {
 
 template <u32 Size, u32 Count>
 void load_local(Warp* warp, u32 site, Lanes& lanes, u8* out) {
-  poison_lanes<Size, Count>(warp, lanes, out);
-  check_local<Size * Count>(warp, site, lanes);
+  if (checked(warp)) {
+    poison_lanes<Size, Count>(warp, lanes, out);
+    check_local<Size * Count>(warp, site, lanes);
+  }
   to_local(warp, lanes);
   take<Size, Count>(lanes, warp->locals, 0, out);
 }
 
 template <u32 Size, u32 Count>
 void store_local(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
-  check_local<Size * Count>(warp, site, lanes);
+  if (checked(warp)) check_local<Size * Count>(warp, site, lanes);
   to_local(warp, lanes);
   put<Size, Count>(lanes, warp->locals, 0, data);
 }
@@ -329,7 +337,7 @@ using namespace kw;
 #define SHARED(SIZE, COUNT)                                                                                              \
   void kw_ld_s_##SIZE##_##COUNT(Warp* warp, u32 site, u32 mask, const u32* addresses, i64 offset, u8* out) {             \
     if constexpr (SIZE >= 4)                                                                                             \
-      if (mask == ~u32{0} && load_regular<SIZE, COUNT>(warp, site, addresses, offset, out)) return;                      \
+      if (mask == ~u32{0} && checked(warp) && load_regular<SIZE, COUNT>(warp, site, addresses, offset, out)) return;                      \
     if (!mask) return;                                                                                                   \
     Lanes lanes;                                                                                                         \
     gather_lanes(lanes, mask, addresses, offset);                                                                        \
@@ -337,7 +345,7 @@ using namespace kw;
   }                                                                                                                      \
   void kw_st_s_##SIZE##_##COUNT(Warp* warp, u32 site, u32 mask, const u32* addresses, i64 offset, const u8* data) {      \
     if constexpr (SIZE >= 4)                                                                                             \
-      if (mask == ~u32{0} && store_regular<SIZE, COUNT>(warp, site, addresses, offset, data)) return;                    \
+      if (mask == ~u32{0} && checked(warp) && store_regular<SIZE, COUNT>(warp, site, addresses, offset, data)) return;                    \
     if (!mask) return;                                                                                                   \
     Lanes lanes;                                                                                                         \
     gather_lanes(lanes, mask, addresses, offset);                                                                        \

@@ -36,17 +36,23 @@ void count_atomic(Warp* warp, u32 site, const Lanes& lanes, bool global) {
     for (int i = 0; i < lanes.count; ++i) *Device::stored(lanes.address[i]) = *Device::loaded(lanes.address[i]) = 1;
 }
 
+template <u32 Bytes>
+void check_atomic(Warp* warp, u32 site, Lanes& lanes) {
+  const Allocation* common = check_global<Bytes>(warp, site, lanes);
+  check_written<Bytes>(warp, site, lanes, common);
+  if (!warp->worker->launch.count) return;
+  count_atomic(warp, site, lanes, true);
+  for (int i = 0; i < lanes.count; ++i) {
+    note_global_order(warp, allocation_of(warp, common, lanes.address[i], Bytes), true);
+    if (common) break;
+  }
+}
+
 template <class Value, class Update>
 void atomic_global(Warp* warp, u32 site, Lanes& lanes, Value* out, Update&& next) {
-  if (out) poison_lanes<sizeof(Value), 1>(warp, lanes, reinterpret_cast<u8*>(out));
-  const Allocation* common = check_global<sizeof(Value)>(warp, site, lanes);
-  check_written<sizeof(Value)>(warp, site, lanes, common);
-  if (warp->worker->launch.count) {
-    count_atomic(warp, site, lanes, true);
-    for (int i = 0; i < lanes.count; ++i) {
-      note_global_order(warp, allocation_of(warp, common, lanes.address[i], sizeof(Value)), true);
-      if (common) break;
-    }
+  if (checked(warp)) {
+    if (out) poison_lanes<sizeof(Value), 1>(warp, lanes, reinterpret_cast<u8*>(out));
+    check_atomic<sizeof(Value)>(warp, site, lanes);
   }
   for (int i = 0; i < lanes.count; ++i) {
     int lane = lanes.lane[i];
@@ -55,19 +61,28 @@ void atomic_global(Warp* warp, u32 site, Lanes& lanes, Value* out, Update&& next
   }
 }
 
+template <u32 Bytes>
+void check_shared_atomic(Warp* warp, u32 site, u32 lane, u32 at) {
+  SharedMemory& shared = warp->block->shared;
+  bool written = false;
+  for (u32 granule = at >> shared.granule_shift; granule <= (at + Bytes - 1) >> shared.granule_shift; ++granule)
+    written |= shared.written(shared.writers[granule]);
+  if (!written) unwritten(warp, site, lane, at, Bytes);
+  shared_write<Bytes>(warp, site, lane, at, nullptr, true);
+}
+
 template <class Value, class Update>
 void atomic_shared(Warp* warp, u32 site, Lanes& lanes, Value* out, Update&& next) {
-  if (out) poison_lanes<sizeof(Value), 1>(warp, lanes, reinterpret_cast<u8*>(out));
-  check_shared<sizeof(Value)>(warp, site, lanes);
+  bool checks = checked(warp);
+  if (checks) {
+    if (out) poison_lanes<sizeof(Value), 1>(warp, lanes, reinterpret_cast<u8*>(out));
+    check_shared<sizeof(Value)>(warp, site, lanes);
+  }
   SharedMemory& shared = warp->block->shared;
-  if (warp->worker->launch.count) count_atomic(warp, site, lanes, false);
+  if (checks && warp->worker->launch.count) count_atomic(warp, site, lanes, false);
   for (int i = 0; i < lanes.count; ++i) {
     u32 lane = lanes.lane[i], at = static_cast<u32>(lanes.address[i]);
-    bool written = false;
-    for (u32 granule = at >> shared.granule_shift; granule <= (at + sizeof(Value) - 1) >> shared.granule_shift; ++granule)
-      written |= shared.written(shared.writers[granule]);
-    if (!written) unwritten(warp, site, lane, at, sizeof(Value));
-    shared_write<sizeof(Value)>(warp, site, lane, at, nullptr, true);
+    if (checks) check_shared_atomic<sizeof(Value)>(warp, site, lane, at);
     Value old =
         update(reinterpret_cast<Value*>(&shared.bytes[at]), false, [&](Value value) { return next(value, static_cast<int>(lane)); });
     if (out) out[lane] = old;

@@ -11,6 +11,7 @@ namespace kw {
 namespace {
 
 constexpr u64 PAGE = 4096;
+constexpr u64 SLACK = 64;  // bytes past an allocation's end that a vector load of its last ones may read
 constexpr u64 FAR = 1 << 20;  // beyond this distance an address has no neighbour worth naming
 
 void reserve(u64 base, u64 bytes) {
@@ -67,7 +68,7 @@ std::string Device::allocate(u64 address, u64 bytes, const std::string& name, bo
     if (other.live && overlaps(other)) return "an allocation over " + other.name;
   std::erase_if(allocations_, overlaps);
   if (bytes) {
-    bool opened = open(address, address + bytes) && open(sector_place(LOADED_BASE, address), sector_place(LOADED_BASE, address + bytes) + 1) &&
+    bool opened = open(address, address + bytes + SLACK) && open(sector_place(LOADED_BASE, address), sector_place(LOADED_BASE, address + bytes) + 1) &&
                   open(sector_place(STORED_BASE, address), sector_place(STORED_BASE, address + bytes) + 1);
     if (!initialised) opened = opened && open(address + SHADOW_OFFSET, address + bytes + SHADOW_OFFSET);
     if (!opened) throw OutOfMemory("no room here for " + with_commas(bytes) + " bytes (" + name + ")");
@@ -96,7 +97,7 @@ void Device::clear() {
   images.clear();
   for (const Allocation& allocation : allocations_) {
     if (!allocation.bytes) continue;
-    forget(allocation.address, allocation.end());
+    forget(allocation.address, allocation.end() + SLACK);
     if (!allocation.initialised) forget(allocation.address + SHADOW_OFFSET, allocation.end() + SHADOW_OFFSET);
     for (u64 base : {LOADED_BASE, STORED_BASE})
       forget(sector_place(base, allocation.address), sector_place(base, allocation.end()) + 1);

@@ -33,12 +33,12 @@ GridOutcome run_grid(Module& module, Device& device, const LaunchRequest& reques
   launch.request = &request;
   launch.module = &module;
   launch.device = &device;
-  launch.count = options.count;
+  launch.count = options.count && module.checked;
   launch.deadline = options.deadline;
   launch.checks = options.checks;
   launch.findings = options.findings;
   launch.blocks = blocks;
-  if (options.count) device.clear_sectors();
+  if (launch.count) device.clear_sectors();
   std::vector<std::unique_ptr<Worker>> workers;
   for (u64 i = 0; i < wanted; ++i) workers.push_back(std::make_unique<Worker>(launch));
   std::vector<std::thread> others;
@@ -53,7 +53,7 @@ GridOutcome run_grid(Module& module, Device& device, const LaunchRequest& reques
   if (const char* what = launch.unsupported.load()) return refused(what);
   if (launch.timed_out) return {GridOutcome::End::timeout, "kernel " + kernel.name + " did not end in time", {}, {}};
   GridOutcome outcome;
-  if (options.count) {
+  if (launch.count) {
     std::vector<const Worker*> all;
     for (const auto& worker : workers) all.push_back(worker.get());
     outcome.trace = trace_json(launch, all);

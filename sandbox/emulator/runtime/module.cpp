@@ -59,7 +59,11 @@ Module::Module(const std::string& path) {
     std::istringstream words(line);
     std::string what;
     words >> what;
-    if (what == "kernel") {
+    if (what == "mode") {
+      std::string mode;
+      words >> mode;
+      checked = mode == "checked";
+    } else if (what == "kernel") {
       int module, narrow;
       std::string name;
       Kernel kernel;

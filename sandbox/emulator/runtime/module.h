@@ -76,6 +76,7 @@ class Module {
   std::vector<Variable> variables;
   std::vector<Site> sites;
   std::vector<Cost> costs;
+  bool checked = true;  // lowered with checks and counters (lowering/module.py, mode)
 
  private:
   u64 target(const Relocation& relocation) const;

@@ -57,6 +57,7 @@ void record(Launch& launch, u64 block, Finding fault) {
 
 void run_warp(void* argument) {
   Warp* warp = static_cast<Warp*>(argument);
+  warp->shared = warp->block->shared.bytes.data();
   warp->worker->launch.request->kernel->function(warp);
   leave_for_good(warp);
 }

@@ -128,6 +128,8 @@ bool repeated(Warp* warp, const char* kind, u32 place);
 [[noreturn]] void give_up(Warp* warp, const char* unsupported);
 
 u32 site_line(const Warp* warp, u32 site);
+// Whether its code is lowered with checks and counters.
+inline bool checked(const Warp* warp) { return warp->worker->launch.module->checked; }
 double monotonic_seconds();
 
 }  // namespace kw

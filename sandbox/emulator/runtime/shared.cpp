@@ -7,7 +7,7 @@ namespace kw {
 void SharedMemory::prepare(u32 total, bool by_byte) {
   size = total;
   granule_shift = by_byte ? 0 : 2;
-  bytes.resize(total);
+  bytes.resize(total + SLACK);
   size_t granules = (total >> granule_shift) + 1;
   readers.assign(granules, 0);
   writers.assign(granules, 0);

@@ -20,6 +20,7 @@ constexpr u32 MARK_SYNC_LIMIT = (1 << 18) - 1;
 constexpr int MARK_EPOCH_SHIFT = 32;
 
 struct SharedMemory {
+  static constexpr u32 SLACK = 64;  // bytes past the end that a vector load of the last ones may read
   std::vector<u8> bytes;
   std::vector<Mark> readers, writers;  // one a granule
   u32 size = 0;

@@ -1,0 +1,282 @@
+"""Lowering of loads and stores of memory.
+
+With checks (mode "checked") every access calls a helper of the runtime, which checks, counts and does it. A
+helper gets the addresses of all lanes and the lanes that take part; data are arrays [element][lane] of the
+access's own width.
+
+Without (mode "plain") weak accesses of 4 and 8 bytes are code of their own: where the addresses of a full
+warp have a regular pattern (patterns.py), a vector load or store and a permutation for each group of lanes;
+elsewhere a gather or scatter. The pattern of a base address is found once in a basic block and serves all
+accesses at constant offsets from it, as unrolled loops have them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sandbox.emulator.lowering import patterns
+from sandbox.emulator.lowering.arithmetic import handles
+from sandbox.emulator.lowering.builder import BITS, Builder, Value, element_type
+from sandbox.emulator.lowering.memory import (
+    access_site,
+    address_value,
+    load_parameter,
+    receive,
+    receive_from,
+    send,
+    space_of,
+    store_parameter,
+    vector_length,
+)
+from sandbox.emulator.lowering.patterns import Pattern
+from sandbox.ptx.model import Instruction, Operand, Vector
+from sandbox.ptx.parser import type_bytes
+
+_SHAPES = {(1, 1), (1, 2), (1, 4), (2, 1), (2, 2), (2, 4), (2, 8), (4, 1), (4, 2), (4, 4), (8, 1), (8, 2)}
+_STRONG = frozenset({"volatile", "relaxed", "acquire", "release", "mmio"})
+
+
+@dataclass(frozen=True)
+class Access:
+    """One load or store: `count` elements of `size` bytes a lane at `base` + `offset`."""
+
+    space: str
+    name: str  # type of an element: "f32"
+    size: int
+    count: int
+    base: Value
+    offset: int
+    strong: bool  # volatile, or ordered
+
+    def pieces(self) -> list[tuple[int, int]]:
+        """(bytes, offset) of the accesses of 4 and 8 bytes that do the same; none for narrow elements."""
+        if self.size < 4:
+            return []
+        if self.size * self.count == 8:
+            return [(8, 0)]
+        return [(self.size, index * self.size) for index in range(self.count)]
+
+
+def access_of(build: Builder, instruction: Instruction, operand: Operand) -> Access:
+    parts = instruction.parts
+    space, count, size = space_of(parts), vector_length(parts), type_bytes(parts[-1])
+    if (size, count) not in _SHAPES:  # (bytes of an element, elements) of the runtime's helpers
+        raise build.unsupported(instruction.opcode)
+    base, offset = address_value(build, operand, space)
+    strong = not _STRONG.isdisjoint(parts)
+    return Access(space, parts[-1], size, count, base, offset, strong)
+
+
+@handles("ld", "ldu")
+def load(build: Builder, instruction: Instruction) -> None:
+    if space_of(instruction.parts) == "p":
+        load_parameter(build, instruction)
+        return
+    target, operand = instruction.operands
+    access = access_of(build, instruction, operand)
+    targets = target.items if isinstance(target, Vector) else (target,)
+    if inline(build, access):
+        pieces = [_load_piece(build, access, *piece) for piece in access.pieces()]
+        values = _elements(build, access, pieces)
+        for item, value in zip(targets, values, strict=True):
+            receive(build, item, value, access.name)
+        return
+    out = call_helper(build, "ld", instruction, access)
+    for index, item in enumerate(targets):
+        receive_from(build, item, out, index * 32 * access.size, access.name)
+
+
+@handles("st")
+def store(build: Builder, instruction: Instruction) -> None:
+    if space_of(instruction.parts) == "p":
+        store_parameter(build, instruction)
+        return
+    operand, source = instruction.operands
+    access = access_of(build, instruction, operand)
+    items = source.items if isinstance(source, Vector) else (source,)
+    if inline(build, access) and len(access.pieces()) == 1:
+        _store_piece(build, access, _whole(build, access, items))
+        return
+    data = build.buffer_wide("data")
+    for index, item in enumerate(items):
+        send(build, item, data, index * 32 * access.size, f"i{8 * access.size}")
+    call_helper(build, "st", instruction, access)
+
+
+def call_helper(build: Builder, verb: str, instruction: Instruction, access: Access) -> str:
+    """Has the runtime do an access; returns the buffer of its data."""
+    place = build.pass_vector("address", access.base)
+    site = access_site(build, instruction)
+    data = build.buffer_wide("data")
+    helper = f"kw_{verb}_{access.space}_{access.size}_{access.count}"
+    build.declare(helper, "void", "ptr, i32, i32, ptr, i64, ptr")
+    build.emit(
+        f"call void @{helper}(ptr %w, i32 {site}, i32 {build.effective_mask()}, ptr {place}, "
+        f"i64 {access.offset}, ptr {data})"
+    )
+    return data
+
+
+# Inline accesses ----------------------------------------------------------------------------------------
+
+
+def inline(build: Builder, access: Access) -> bool:
+    if build.context.mode != "plain" or access.strong or access.space not in "gsc":
+        return False
+    # Below AVX-512, LLVM makes 32 branches of a gather.
+    return bool(access.pieces()) and build.context.vector_bits == 512
+
+
+def _pattern(build: Builder, access: Access, size: int) -> Pattern:
+    space = "s" if access.space == "s" else "g"
+    key = (access.base.text, space, size)
+    found = build.patterns.get(key)
+    if found is not None:
+        return found
+    shape = patterns.Shape(size, build.context.vector_bits)
+    build.context.helpers.update(patterns.definitions(space, shape))
+    addresses = f"{access.base.full_type} {access.base.text}"
+    base = f"ptr {build.shared()}, " if space == "s" else ""
+    result = build.op(
+        f"call fastcc {shape.result_type} @{patterns.function_name(space, shape)}(i32 %M, {base}{addresses})"
+    )
+    parts = [build.op(f"extractvalue {shape.result_type} {result}, {n}") for n in range(1 + 2 * shape.groups)]
+    build.patterns[key] = pattern = Pattern(parts[0], parts[1 : 1 + shape.groups], parts[1 + shape.groups :])
+    return pattern
+
+
+def _load_piece(build: Builder, access: Access, size: int, within: int) -> Value:
+    kind, offset = f"i{8 * size}", access.offset + within
+    if access.base.scalar and build.guard is None:
+        place = _scalar_place(build, access, offset)
+        return Value(build.op(f"load {kind}, ptr {place}, align {size}"), kind, True)
+    if build.guard is not None:
+        return Value(_gather(build, access, kind, offset, build.lanes_of_effect()), kind)
+    pattern = _pattern(build, access, size)
+    lanes = build.running()
+    regular, irregular, done = build.label(), build.label(), build.label()
+    condition = build.op(f"icmp ne i32 {pattern.kind}, 0")
+    build.emit(f"br i1 {condition}, label %{regular}, label %{irregular}, !prof !0")
+    build.lines.append(f"{regular}:")
+    permuted = _permuted_load(build, pattern, kind, offset)
+    build.emit(f"br label %{done}")
+    build.lines.append(f"{irregular}:")
+    gathered = _gather(build, access, kind, offset, lanes)
+    build.emit(f"br label %{done}")
+    build.lines.append(f"{done}:")
+    full = f"<32 x {kind}>"
+    return Value(build.op(f"phi {full} [ {permuted}, %{regular} ], [ {gathered}, %{irregular} ]"), kind)
+
+
+def _permuted_load(build: Builder, pattern: Pattern, kind: str, offset: int) -> str:
+    size = BITS[kind] // 8
+    group = build.context.vector_bits // (8 * size)
+    permute = f"llvm.x86.avx512.permvar.{'si' if size == 4 else 'di'}.512"
+    part = f"<{group} x {kind}>"
+    build.context.declarations[permute] = f"declare {part} @{permute}({part}, {part})"
+    parts = []
+    for index, origin in zip(pattern.indices, pattern.origins, strict=True):
+        window = build.op(f"load {part}, ptr {build.offset(origin, offset)}, align {size}")
+        parts.append(build.op(f"call {part} @{permute}({part} {window}, {part} {index})"))
+    return _joined(build, parts, kind, group)
+
+
+def _joined(build: Builder, parts: list[str], kind: str, lanes: int) -> str:
+    """Vectors of `lanes` elements one after another as one vector."""
+    while len(parts) > 1:
+        order = ", ".join(f"i32 {lane}" for lane in range(2 * lanes))
+        parts = [
+            build.op(
+                f"shufflevector <{lanes} x {kind}> {first}, <{lanes} x {kind}> {second}, "
+                f"<{2 * lanes} x i32> <{order}>"
+            )
+            for first, second in zip(parts[::2], parts[1::2], strict=True)
+        ]
+        lanes *= 2
+    return parts[0]
+
+
+def _scalar_place(build: Builder, access: Access, offset: int) -> str:
+    if access.space == "s":
+        base = build.shared()
+        return build.offset(build.op(f"getelementptr i8, ptr {base}, i32 {access.base.text}"), offset)
+    return build.offset(build.op(f"inttoptr i64 {access.base.text} to ptr"), offset)
+
+
+def _places(build: Builder, access: Access, offset: int) -> str:
+    """A pointer a lane."""
+    base = build.splat_in_place(access.base)
+    if access.space == "s":
+        origin = build.offset(build.shared(), offset)
+        return build.op(f"getelementptr i8, ptr {origin}, <32 x i32> {base}")
+    pointers = build.op(f"inttoptr <32 x i64> {base} to <32 x ptr>")
+    return build.op(f"getelementptr i8, <32 x ptr> {pointers}, i64 {offset}") if offset else pointers
+
+
+def _gather(build: Builder, access: Access, kind: str, offset: int, lanes: str) -> str:
+    full, size = f"<32 x {kind}>", BITS[kind] // 8
+    name = f"llvm.masked.gather.v32{kind}.v32p0"
+    build.context.declarations[name] = f"declare {full} @{name}(<32 x ptr>, i32 immarg, <32 x i1>, {full})"
+    places = _places(build, access, offset)
+    return build.op(
+        f"call {full} @{name}(<32 x ptr> {places}, i32 {size}, <32 x i1> {lanes}, {full} zeroinitializer)"
+    )
+
+
+def _elements(build: Builder, access: Access, pieces: list[Value]) -> list[Value]:
+    """The elements, as their own type, of what was loaded in pieces."""
+    if len(pieces) == 1 and access.count == 2:
+        low = build.convert("trunc", pieces[0], "i32")
+        full = pieces[0].full_type
+        amount = "32" if pieces[0].scalar else "splat (i64 32)"
+        shifted = Value(build.op(f"lshr {full} {pieces[0].text}, {amount}"), "i64", pieces[0].scalar)
+        pieces = [low, build.convert("trunc", shifted, "i32")]
+    kind = element_type(access.name)
+    return [build.convert("bitcast", piece, kind) for piece in pieces]
+
+
+def _whole(build: Builder, access: Access, items: tuple[Operand, ...]) -> str:
+    """What is stored, as one vector of integers of the whole access's width."""
+    kind = f"i{8 * access.size}"
+    if access.count == 1:
+        return build.vector(items[0], kind)
+    low, high = (build.op(f"zext <32 x i32> {build.vector(item, 'i32')} to <32 x i64>") for item in items)
+    moved = build.op(f"shl <32 x i64> {high}, splat (i64 32)")
+    return build.op(f"or <32 x i64> {low}, {moved}")
+
+
+def _store_piece(build: Builder, access: Access, data: str) -> None:
+    """A vector store for every group whose lanes write places in a row; elsewhere the last lane wins."""
+    size = access.size * access.count
+    kind = f"i{8 * size}"
+    if build.guard is not None or access.base.scalar:
+        _scatter(build, access, kind, data, build.lanes_of_effect())
+        return
+    pattern = _pattern(build, access, size)
+    lanes = build.running()
+    rows, others, done = build.label(), build.label(), build.label()
+    condition = build.op(f"icmp eq i32 {pattern.kind}, {patterns.ROWS}")
+    build.emit(f"br i1 {condition}, label %{rows}, label %{others}, !prof !0")
+    build.lines.append(f"{rows}:")
+    group = build.context.vector_bits // (8 * size)
+    for number, origin in enumerate(pattern.origins):
+        order = ", ".join(f"i32 {number * group + lane}" for lane in range(group))
+        part = build.op(
+            f"shufflevector <32 x {kind}> {data}, <32 x {kind}> poison, <{group} x i32> <{order}>"
+        )
+        build.emit(
+            f"store <{group} x {kind}> {part}, ptr {build.offset(origin, access.offset)}, align {size}"
+        )
+    build.emit(f"br label %{done}")
+    build.lines.append(f"{others}:")
+    _scatter(build, access, kind, data, lanes)
+    build.emit(f"br label %{done}")
+    build.lines.append(f"{done}:")
+
+
+def _scatter(build: Builder, access: Access, kind: str, data: str, lanes: str) -> None:
+    full, size = f"<32 x {kind}>", BITS[kind] // 8
+    name = f"llvm.masked.scatter.v32{kind}.v32p0"
+    build.context.declarations[name] = f"declare void @{name}({full}, <32 x ptr>, i32 immarg, <32 x i1>)"
+    places = _places(build, access, access.offset)
+    build.emit(f"call void @{name}({full} {data}, <32 x ptr> {places}, i32 {size}, <32 x i1> {lanes})")
