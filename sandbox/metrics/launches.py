@@ -73,7 +73,7 @@ def gather(
         alike.setdefault(key, []).append(trace)
     return [
         MeasuredLaunch(
-            _sum(group), by_symbol.get(group[0].kernel), target, len(group), group[0].kernel in idle
+            summed(group), by_symbol.get(group[0].kernel), target, len(group), group[0].kernel in idle
         )
         for group in alike.values()
     ]
@@ -94,7 +94,8 @@ def add_lines(lines: Sequence[LineCounts]) -> LineCounts:
     return LineCounts(line=lines[0].line if lines else 0, **sums)
 
 
-def _sum(group: Sequence[LaunchTrace]) -> LaunchTrace:
+def summed(group: Sequence[LaunchTrace]) -> LaunchTrace:
+    """Equal launches as one: what was counted added up."""
     first = group[0]
     if len(group) == 1:
         return first

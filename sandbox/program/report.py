@@ -11,11 +11,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sandbox.emulator.trace import LaunchTrace
 from sandbox.program.names import Demangler
+from sandbox.program.profile import Profile
 
 _MAX_FINDINGS = 1000
-_MAX_TRACES = 100_000
 _MAX_NOTES = 200
 _TEXT = 4096
 
@@ -51,11 +50,11 @@ class Report:
     say: Callable[[str], None]
     demangle: Demangler
     findings: list[Finding] = field(default_factory=list)
-    traces: list[LaunchTrace] = field(default_factory=list)
+    profile: Profile = field(default_factory=Profile)
     notes: list[str] = field(default_factory=list)
     unsupported: dict[str, str] = field(default_factory=dict)  # kernel -> why it could not be run
     summary: dict[str, Any] = field(default_factory=dict)  # the runtime's own
-    left_out: int = 0  # findings and traces beyond what is kept
+    left_out: int = 0  # findings beyond what is kept
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, finding: Finding) -> None:
@@ -65,13 +64,6 @@ class Report:
                 return
             self.findings.append(finding)
         self.say(self.text(finding))
-
-    def add_trace(self, trace: LaunchTrace) -> None:
-        with self._lock:
-            if len(self.traces) < _MAX_TRACES:
-                self.traces.append(trace)
-            else:
-                self.left_out += 1
 
     def add_unsupported(self, kernel: str, why: str) -> None:
         first = kernel not in self.unsupported

@@ -66,6 +66,7 @@ class Service:
     cancel: Cancellation
     lower: Callable[[str, str], Lowered]  # PTX, kernel
     _modules: dict[str, str] = field(default_factory=dict)
+    _kernels: set[str] = field(default_factory=set)
 
     def serve(self, connection: socket.socket) -> None:
         with connection:
@@ -108,7 +109,9 @@ class Service:
             raise BadRequest(f"more than {_MAX_MODULES} modules")
         ptx = _content(files, _MAX_PTX_BYTES).decode(errors="replace").rstrip("\0")
         self._modules[_name(words[0])] = ptx
-        lines = [kernel_line(kernel) for kernel in kernels_in(ptx, self.target)]
+        kernels = kernels_in(ptx, self.target)
+        self._kernels |= {kernel.symbol for kernel in kernels}
+        lines = [kernel_line(kernel) for kernel in kernels]
         return Answer(file=_memory_file("kernels", "".join(lines).encode()))
 
     def _lower(self, words: list[str], _: list[int]) -> Answer:
@@ -127,11 +130,17 @@ class Service:
         return Answer()
 
     def _trace(self, _: list[str], files: list[int]) -> Answer:
-        self.report.add_trace(LaunchTrace.model_validate_json(_content(files, _MAX_DOCUMENT_BYTES)))
+        self.report.profile.add(LaunchTrace.model_validate_json(_content(files, _MAX_DOCUMENT_BYTES)))
         return Answer()
 
     def _note(self, words: list[str], _: list[int]) -> Answer:
-        self.report.note(_one_line(words[0]))
+        text = _one_line(words[0])
+        # That a call is not offered is for the program to handle; that a kernel did not run changes its results.
+        _, kernel, why = [*text.split(": ", 2), "", ""][:3]
+        if text.startswith("unsupported: ") and kernel in self._kernels:
+            self.report.add_unsupported(kernel, why)
+        else:
+            self.report.note(text)
         return Answer()
 
     def _finish(self, _: list[str], files: list[int]) -> Answer:

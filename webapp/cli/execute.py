@@ -22,8 +22,11 @@ from sandbox.cancellation import Cancellation
 from sandbox.program.names import Demangler
 from sandbox.program.report import Report
 from sandbox.targets import DEFAULT_TARGET, TARGETS
+from webapp.cli.common import read_text
 from webapp.cli.output import BAD_INPUT, STOPPED, dump, one_line, say
+from webapp.cli.profile import kernel_table
 
+_HOT_KERNELS, _HOT_LINES = 10, 12
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -135,6 +138,8 @@ def _options(options: argparse.Namespace) -> program.Options:
 
 def _conclude(ran: program.Run, report: Report, options: argparse.Namespace) -> int:
     """Says how it went, and with which exit code the command ends."""
+    if options.profile:
+        _say_profile(report, options)
     if conclusion := report.conclusion():
         say(conclusion)
     if ran.reason == "cancelled":
@@ -149,6 +154,19 @@ def _conclude(ran: program.Run, report: Report, options: argparse.Namespace) -> 
     if ran.status == 0 and report.errors:
         return int(options.error_exitcode)
     return ran.status
+
+
+def _say_profile(report: Report, options: argparse.Namespace) -> None:
+    """The kernels that executed most, and the lines in them that did."""
+    kernels = report.profile.kernels(TARGETS[options.target], {}, report.demangle)
+    sources = [file for file in options.files if file.suffix == ".cu"]
+    source = read_text(sources[0]).splitlines() if len(sources) == 1 else []
+    for kernel in kernels[:_HOT_KERNELS]:
+        hot = sorted(kernel.lines, key=lambda line: -line.instructions)[:_HOT_LINES]
+        lines = sorted(hot, key=lambda line: line.line)
+        say(kernel_table(kernel.model_copy(update={"lines": lines}), source))
+    if len(kernels) > _HOT_KERNELS:
+        say(f"\n{len(kernels) - _HOT_KERNELS} more kernels or sizes of them executed less; --json has all")
 
 
 def _signal_name(number: int) -> str:
@@ -184,6 +202,10 @@ def _document(
         "unsupported": [
             {"kernel": report.demangle(kernel), "symbol": kernel, "message": why}
             for kernel, why in report.unsupported.items()
+        ],
+        "kernels": [
+            kernel.model_dump(mode="json")
+            for kernel in report.profile.kernels(TARGETS[options.target], {}, report.demangle)
         ],
         "notes": report.notes,
         "left_out": report.left_out,

@@ -42,12 +42,15 @@ def main(options: argparse.Namespace) -> int:
     if metrics is not None:
         source = read_text(options.candidate).splitlines()
         for kernel in metrics.kernels:
-            print(_table(kernel, source))
+            print(kernel_table(kernel, source))
     return exit_code(evaluation)
 
 
-def _table(kernel: KernelMetrics, source: list[str]) -> str:
-    head = f"\n{kernel.name} <<<{kernel.grid}, {kernel.block}>>> occupancy {kernel.theoretical_occupancy:.0%}"
+def kernel_table(kernel: KernelMetrics, source: list[str]) -> str:
+    """A kernel's lines with what each cost; `source`: the text of its file, as far as it is known."""
+    times = f", {kernel.launches} launches" if kernel.launches > 1 else ""
+    head = f"\n{kernel.name} <<<{kernel.grid}, {kernel.block}>>>{times}"
+    head += f", occupancy {kernel.theoretical_occupancy:.0%}"
     rows = [_row(line) for line in kernel.lines if line.line]
     texts = [
         source[line.line - 1].strip() if line.line <= len(source) else ""

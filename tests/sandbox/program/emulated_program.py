@@ -11,6 +11,7 @@ from sandbox import program
 from sandbox.cancellation import Cancellation
 from sandbox.program.names import Demangler
 from sandbox.targets import TARGETS
+from sandbox.types import KernelMetrics
 
 
 @dataclass
@@ -19,7 +20,7 @@ class Ran:
     stdout: str
     stderr: str
     faults: list[dict[str, Any]]
-    traces: list[dict[str, Any]]
+    kernels: list[KernelMetrics]  # of a run with profile
     notes: list[str]
     unsupported: dict[str, str]  # kernel -> why
     summary: dict[str, Any]
@@ -62,7 +63,7 @@ def run(executable: Path, *arguments: str, seconds: float = 60, **options: Any) 
         stdout=said[0],
         stderr=said[1],
         faults=[finding.model_dump() for finding in report.findings],
-        traces=[trace.model_dump() for trace in report.traces],
+        kernels=report.profile.kernels(TARGETS["sm_90"], {}, report.demangle),
         notes=report.notes,
         unsupported=report.unsupported,
         summary=report.summary,

@@ -116,6 +116,15 @@ def test_what_cannot_be_lowered_is_unsupported_and_told(peer: Peer) -> None:
     assert peer.report.errors == 1
 
 
+def test_a_kernel_that_gave_up_is_an_error_and_a_call_that_is_not_offered_is_not(peer: Peer) -> None:
+    peer.ask("module\tm", PTX.encode())
+    peer.ask("note\tunsupported: cudaIpcOpenMemHandle: one process only")
+    assert peer.report.errors == 0
+    peer.ask("note\tunsupported: strange: a barrier in a divergent call: line 3")
+    assert peer.report.unsupported == {"strange": "a barrier in a divergent call: line 3"}
+    assert peer.report.errors == 1
+
+
 @pytest.mark.usefixtures("jail")
 def test_a_kernel_is_lowered_to_a_shared_object(peer: Peer) -> None:
     peer.ask("module\tm", PTX.replace("nonsense.u32;", "").encode())
