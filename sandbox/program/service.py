@@ -135,10 +135,10 @@ class Service:
 
     def _note(self, words: list[str], _: list[int]) -> Answer:
         text = _one_line(words[0])
-        # That a call is not offered is for the program to handle; that a kernel did not run changes its results.
-        _, kernel, why = [*text.split(": ", 2), "", ""][:3]
-        if text.startswith("unsupported: ") and kernel in self._kernels:
-            self.report.add_unsupported(kernel, why)
+        # A call that is not offered is for the program to handle; a kernel that did not run changes its results.
+        refused = re.fullmatch(r"unsupported: (\S+): (.*)", text)
+        if refused and refused[1] in self._kernels:
+            self.report.add_unsupported(refused[1], refused[2])
         else:
             self.report.note(text)
         return Answer()
