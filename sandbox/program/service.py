@@ -135,7 +135,7 @@ class Service:
 
     def _note(self, words: list[str], _: list[int]) -> Answer:
         text = _one_line(words[0])
-        # A call that is not offered is for the program to handle; a kernel that did not run changes its results.
+        # A call that is not offered is for the program to handle. A kernel that did not run is an error.
         refused = re.fullmatch(r"unsupported: (\S+): (.*)", text)
         if refused and refused[1] in self._kernels:
             self.report.add_unsupported(refused[1], refused[2])
