@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sandbox import jail, native, toolchain
@@ -23,7 +23,8 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Everything, in the order in which the judge needs it. The first time builds C++."""
-    return [_nvcc(), _host_compiler(), _jail(), _native(), _torch(), _gpu()]
+    found = [_nvcc(), _host_compiler(), _jail(), _native()]
+    return [*found, _programs(found), _torch(), _gpu()]
 
 
 def _nvcc() -> Finding:
@@ -60,6 +61,14 @@ def _native() -> Finding:
         last = str(failed).strip().splitlines()[-1]
         return Finding("native", False, f"Kernelwright's own C++ does not compile: {last}", "report this")
     return Finding("native", True, f"built: {', '.join(native.TARGETS)}", "")
+
+
+def _programs(needs: Sequence[Finding]) -> Finding:
+    """`kernelwright exec` needs all that judging needs, and nothing more."""
+    missing = [finding.name for finding in needs if not finding.ok]
+    if missing:
+        return Finding("programs", False, f"kernelwright exec needs {', '.join(missing)}", "get these first")
+    return Finding("programs", True, "kernelwright exec runs whole CUDA programs here", "")
 
 
 def _torch() -> Finding:

@@ -12,7 +12,8 @@ from sandbox.toolchain import find
 
 def test_every_finding_is_either_fine_or_says_what_to_do() -> None:
     findings = doctor.examine()
-    assert [f.name for f in findings] == ["nvcc", "host_compiler", "jail", "native", "torch", "gpu"]
+    names = [finding.name for finding in findings]
+    assert names == ["nvcc", "host_compiler", "jail", "native", "programs", "torch", "gpu"]
     for finding in findings:
         assert finding.detail
         assert finding.ok or finding.how or not finding.needed
