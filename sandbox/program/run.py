@@ -65,7 +65,7 @@ def run(
             options=_told(options),
             report=report,
             cancel=cancel,
-            lower=lambda ptx, kernel: lower([ptx], cancel, kernels=[(0, kernel)]),
+            lower=lambda texts, kernel: lower(texts, cancel, kernels=[(0, kernel)]),
         )
     )
     began = time.monotonic()

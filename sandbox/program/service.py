@@ -5,7 +5,7 @@ larger content in a file in memory beside it. The other side, `sandbox/cudart/se
 program's process, so everything that comes is hostile input: bounded, and checked before it is used.
 
     configure                 -> ok + tables: product, limit and option lines
-    module  ID  (+ PTX)       -> ok + kernel lines
+    module  ID  (+ PTX)       -> ok + kernel lines; texts that were linked together have a NUL between them
     lower   ID  SYMBOL        -> ok + shared object with the kernel's native code | unsupported  WHY
     fault       (+ JSON)      -> ok      one finding of a check
     trace       (+ JSON)      -> ok      what one launch counted
@@ -23,7 +23,7 @@ import re
 import socket
 import stat
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pydantic import ValidationError
@@ -64,9 +64,9 @@ class Service:
     options: Mapping[str, str]
     report: Report
     cancel: Cancellation
-    lower: Callable[[str, str], Lowered]  # PTX, kernel
-    _modules: dict[str, str] = field(default_factory=dict)
-    _kernels: set[str] = field(default_factory=set)
+    lower: Callable[[Sequence[str], str], Lowered]  # PTX texts, and a kernel of the first
+    _modules: dict[str, list[str]] = field(default_factory=dict)
+    _owners: dict[tuple[str, str], int] = field(default_factory=dict)  # module, kernel -> which of its texts
 
     def serve(self, connection: socket.socket) -> None:
         with connection:
@@ -107,21 +107,29 @@ class Service:
     def _module(self, words: list[str], files: list[int]) -> Answer:
         if len(self._modules) >= _MAX_MODULES and words[0] not in self._modules:
             raise BadRequest(f"more than {_MAX_MODULES} modules")
-        ptx = _content(files, _MAX_PTX_BYTES).decode(errors="replace").rstrip("\0")
-        self._modules[_name(words[0])] = ptx
-        kernels = kernels_in(ptx, self.target)
-        self._kernels |= {kernel.symbol for kernel in kernels}
-        lines = [kernel_line(kernel) for kernel in kernels]
+        module = _name(words[0])
+        texts = _content(files, _MAX_PTX_BYTES).decode(errors="replace").rstrip("\0").split("\0")
+        if len(texts) > _MAX_MODULES:
+            raise BadRequest(f"more than {_MAX_MODULES} texts in one module")
+        self._modules[module] = texts
+        lines = []
+        for number, text in enumerate(texts):
+            for kernel in kernels_in(text, self.target):
+                # Templates are in every text that uses them, each time the same.
+                if self._owners.setdefault((module, kernel.symbol), number) == number:
+                    lines.append(kernel_line(kernel))
         return Answer(file=_memory_file("kernels", "".join(lines).encode()))
 
     def _lower(self, words: list[str], _: list[int]) -> Answer:
-        ptx = self._modules.get(words[0])
-        if ptx is None:
-            raise BadRequest(f"no module {words[0][:40]!r}")
+        module, kernel = words[0], _name(words[1])
+        texts = self._modules.get(module)
+        if texts is None:
+            raise BadRequest(f"no module {module[:40]!r}")
+        first = self._owners.get((module, kernel), 0)
         try:
-            lowered = self.lower(ptx, _name(words[1]))
+            lowered = self.lower([texts[first], *texts[:first], *texts[first + 1 :]], kernel)
         except Judged as refused:
-            self.report.add_unsupported(words[1], refused.message)
+            self.report.add_unsupported(kernel, refused.message)
             return Answer(f"unsupported\t{_one_line(refused.message)}")
         return Answer(file=os.open(lowered.path, os.O_RDONLY | os.O_CLOEXEC))
 
@@ -137,7 +145,7 @@ class Service:
         text = _one_line(words[0])
         # A call that is not offered is for the program to handle. A kernel that did not run is an error.
         refused = re.fullmatch(r"unsupported: (\S+): (.*)", text)
-        if refused and refused[1] in self._kernels:
+        if refused and any(refused[1] == kernel for _, kernel in self._owners):
             self.report.add_unsupported(refused[1], refused[2])
         else:
             self.report.note(text)

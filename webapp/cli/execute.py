@@ -14,6 +14,7 @@ import os
 import shlex
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,19 @@ def prepare(arguments: list[str]) -> tuple[list[str], list[str]]:
     if "--" in arguments:
         at = arguments.index("--")
         own, rest = arguments[:at], arguments[at + 1 :]
-    # A bare --check would take the file after it for its value.
-    return ["--check=all" if word == "--check" else word for word in own], rest
+    return list(_joined(own)), rest
+
+
+def _joined(words: list[str]) -> Iterator[str]:
+    """What argparse would take wrongly: a bare --check has no value; that of --nvcc-args begins with "-"."""
+    waiting = iter(words)
+    for word in waiting:
+        if word == "--check":
+            yield "--check=all"
+        elif word == "--nvcc-args":
+            yield f"{word}={next(waiting, '')}"
+        else:
+            yield word
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -55,7 +55,7 @@ class Peer:
                 options={"mode": "checked", "seed": "7"},
                 report=self.report,
                 cancel=cancel,
-                lower=lambda ptx, kernel: lower([ptx], cancel),
+                lower=lambda texts, kernel: lower(texts, cancel, kernels=[(0, kernel)]),
             )
         )
         self.socket = socket.socket(fileno=os.dup(self.connected.descriptor))
@@ -129,6 +129,19 @@ def test_a_kernel_that_gave_up_is_an_error_and_a_call_that_is_not_offered_is_not
 def test_a_kernel_is_lowered_to_a_shared_object(peer: Peer) -> None:
     peer.ask("module\tm", PTX.replace("nonsense.u32;", "").encode())
     answer, product = peer.ask("lower\tm\t_Z4fillPii")
+    assert answer == "ok"
+    assert product is not None
+    assert product.startswith(b"\x7fELF")
+
+
+@pytest.mark.usefixtures("jail")
+def test_texts_that_were_linked_together_are_one_module(peer: Peer) -> None:
+    head = ".version 8.0\n.target sm_90\n.address_size 64\n"
+    callee = f"{head}.visible .func helper()\n{{\n  ret;\n}}\n"
+    caller = f"{head}.extern .func helper();\n.visible .entry outer()\n{{\n  call.uni helper;\n  ret;\n}}\n"
+    answer, lines = peer.ask("module\tboth", f"{callee}\0{caller}\0".encode())
+    assert (answer, lines) == ("ok", b"kernel\touter\t0\t0\t0\t1024\t\n")
+    answer, product = peer.ask("lower\tboth\touter")
     assert answer == "ok"
     assert product is not None
     assert product.startswith(b"\x7fELF")
