@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import threading
 import time
@@ -146,13 +147,13 @@ def _is_executable(file: Path) -> bool:
 def _require_our_runtime(executable: Path) -> None:
     """A program with NVIDIA's runtime inside would look for a GPU, find none, and say so in its own words."""
     content = executable.read_bytes()
-    if b"libcudart.so" in content or b"cudaLaunchKernel" not in content:
-        return
-    raise _problem(
-        "static_runtime",
-        f"{executable} has NVIDIA's CUDA runtime linked into it",
-        "build it with -cudart shared -compress-mode=none, or with `kernelwright nvcc` in place of nvcc",
-    )
+    wanted = set(re.findall(rb"libcudart\.so\.(\d+)", content))
+    how = "build it with -cudart shared -compress-mode=none, or with `kernelwright nvcc` in place of nvcc"
+    if b"cudaLaunchKernel" in content and not wanted:
+        raise _problem("static_runtime", f"{executable} has NVIDIA's CUDA runtime linked into it", how)
+    if wanted and b"13" not in wanted:
+        versions = ", ".join(sorted(version.decode() for version in wanted))
+        raise _problem("other_runtime", f"{executable} was built with CUDA {versions}; 13 is needed", how)
 
 
 def _keep(product: Path, wanted: Path) -> None:
