@@ -178,6 +178,7 @@ class Pipeline:
     def _compile(self, source: str, judgement: Judgement, report: Report) -> toolchain.Compiled:
         with judgement.stage("compile"):
             report(StageAt("compile", "nvcc"))
+            emulator.warm()
             compiled = toolchain.compile_candidate(
                 source,
                 target=self._target.arch,

@@ -15,13 +15,14 @@ from typing import Literal
 
 from sandbox import jail, native
 from sandbox.cancellation import Cancellation
+from sandbox.emulator.lowerers import lowerer, warm
 from sandbox.emulator.trace import ReplayResult
 from sandbox.emulator.wire import BadResult, Buffer, Replay, read_results, write_request
 from sandbox.errors import Cancelled, Judged
-from sandbox.home import cache, scratch, store
-from sandbox.limits import EMULATE, LOWER
+from sandbox.home import cache, store
+from sandbox.limits import EMULATE
 
-__all__ = ["Buffer", "Lowered", "Mode", "Replay", "lower", "replay"]
+__all__ = ["Buffer", "Lowered", "Mode", "Replay", "lower", "replay", "warm"]
 
 _UNSUPPORTED = 3  # exit code of the compiler process
 _STACK_OVERFLOW = 4  # of the emulator
@@ -86,39 +87,21 @@ def _compile(
     cancel: Cancellation,
     mode: Mode,
 ) -> None:
-    with scratch("lower") as work:
-        names = [f"module{index}.ptx" for index in range(len(modules))]
-        for name, text in zip(names, modules, strict=True):
-            (work / name).write_text(text)
-        # With "=", a name cannot be taken for an option. No kernel at all is not the same as all of them.
-        chosen = [f"--kernel={index}:{name}" for index, name in kernels or ()]
-        if kernels is not None and not chosen:
-            chosen = ["--no-kernel"]
-        inside = Path("/lower")
-        finished = jail.run(
-            jail.python_argv(
-                *("sandbox.emulator.lowering.compile", "--mode", mode),
-                *(f"{inside}/{_PRODUCT}", *names, *chosen),
-            ),
-            binds=[jail.Bind(work, inside, writable=True)],
-            cwd=inside,
-            limits=LOWER,
-            cancel=cancel,
-            python=True,
-        )
-        if finished.reason == "cancelled":
-            raise Cancelled
-        if finished.reason == "exited" and finished.returncode == _UNSUPPORTED:
-            raise Judged("unsupported", "kernelwright", _refusal(finished.stdout))
-        if finished.reason != "exited":
-            message = f"lowering the candidate's PTX hit a limit: {finished.reason}"
-            raise Judged("unsupported", "kernelwright", message)
-        if not finished.ok:
-            last = finished.stderr.decode(errors="replace").strip().rsplit("\n", 1)[-1]
-            raise Judged("internal_error", "kernelwright", f"lowering the candidate's PTX failed: {last}")
-        product = jail.read_result(work / _PRODUCT, LOWER.file_bytes)
-        (folder / _PRODUCT).write_bytes(product)
-        (folder / _PRODUCT).chmod(0o644)
+    request = json.dumps({"modules": modules, "kernels": kernels, "mode": mode}).encode()
+    with lowerer() as compiler:
+        finished, product = compiler.lower(request, cancel)
+    if finished.reason == "cancelled":
+        raise Cancelled
+    if finished.reason == "exited" and finished.returncode == _UNSUPPORTED:
+        raise Judged("unsupported", "kernelwright", _refusal(finished.stdout))
+    if finished.reason != "exited":
+        message = f"lowering the candidate's PTX hit a limit: {finished.reason}"
+        raise Judged("unsupported", "kernelwright", message)
+    if not finished.ok:
+        last = finished.stderr.decode(errors="replace").strip().rsplit("\n", 1)[-1]
+        raise Judged("internal_error", "kernelwright", f"lowering the candidate's PTX failed: {last}")
+    (folder / _PRODUCT).write_bytes(product)
+    (folder / _PRODUCT).chmod(0o644)
 
 
 def _refusal(stdout: bytes) -> str:

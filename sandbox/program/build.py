@@ -14,6 +14,7 @@ from pathlib import Path
 
 from sandbox import jail, native
 from sandbox.cancellation import Cancellation
+from sandbox.emulator.client import warm
 from sandbox.errors import Cancelled, TaskProblem
 from sandbox.home import scratch
 from sandbox.program.nvcc import adapt, explain
@@ -79,6 +80,7 @@ def _compile(
 ) -> Built:
     began = time.monotonic()
     toolkit = find_toolkit()
+    warm()
     line = adapt([*nvcc_args, *map(str, files)], target=target, runtime=native.path("cudart"))
     environment = {**os.environ, "PATH": f"{toolkit.nvcc.parent}:{os.environ.get('PATH', '/usr/bin:/bin')}"}
     with _told() as log:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sandbox import jail, native
 from sandbox.cancellation import Cancellation
-from sandbox.emulator.client import lower
+from sandbox.emulator.client import Mode, lower
 from sandbox.program.report import Report
 from sandbox.program.service import Connected, Service
 from sandbox.targets import Target
@@ -33,7 +33,7 @@ class Options:
     writable: tuple[Path, ...] = ()  # folders besides the current one
 
     @property
-    def mode(self) -> str:
+    def mode(self) -> Mode:
         return "checked" if self.checks or self.profile else "plain"
 
 
@@ -65,7 +65,7 @@ def run(
             options=_told(options),
             report=report,
             cancel=cancel,
-            lower=lambda texts, kernel: lower(texts, cancel, kernels=[(0, kernel)]),
+            lower=lambda texts, kernel: lower(texts, cancel, kernels=[(0, kernel)], mode=options.mode),
         )
     )
     began = time.monotonic()

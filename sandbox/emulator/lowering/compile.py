@@ -1,7 +1,8 @@
-"""The compiler process: `python -m sandbox.emulator.lowering.compile [--mode plain] OUTPUT.so INPUT.ptx...`.
+"""The compiler process: `python -m sandbox.emulator.lowering.compile FILE`.
 
-`--kernel=INDEX:NAME`, once or several times: only these kernels (of the input of that index) and the
-functions that they can call. Else all; with `--no-kernel`, none.
+It loads all it needs, then reads its one request from standard input: JSON {"modules": [PTX, ...], "kernels":
+[[INDEX, NAME], ...] or null for all, "mode": "checked" or "plain"}. Lowered are these kernels (of the module
+of that index) and the functions that they can call; the shared object goes into the open file FILE.
 
 It runs in the jail, since PTX of a candidate is hostile input. Exit code 0: done. 3: not supported, with one
 JSON line {"message", "line"} on standard output.
@@ -9,12 +10,13 @@ JSON line {"message", "line"} on standard output.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 UNSUPPORTED = 3
 
@@ -51,35 +53,32 @@ def emit_object(ir: str) -> bytes:
     return data
 
 
-def _kernel(text: str) -> tuple[int, str]:
-    index, _, name = text.partition(":")
-    return int(index), name
-
-
 def main(arguments: list[str]) -> int:
     from sandbox.emulator.lowering.module import lower_modules
     from sandbox.ptx.model import PtxError
 
-    parser = argparse.ArgumentParser(prog="compile")
-    parser.add_argument("--mode", choices=("checked", "plain"), default="checked")
-    parser.add_argument("output", type=Path)
-    parser.add_argument("inputs", type=Path, nargs="*")
-    parser.add_argument("--kernel", action="append", type=_kernel, dest="kernels")
-    parser.add_argument("--no-kernel", action="store_const", const=[], dest="kernels")
-    given = parser.parse_args(arguments)
-    output = given.output
-    texts = [name.read_text(encoding="utf-8", errors="replace") for name in given.inputs]
     bits = vector_bits(cpu_features())
+    emit_object("define void @warm() { ret void }")
+    request: dict[str, Any] = json.loads(sys.stdin.buffer.read())
+    kernels = request["kernels"]
+    wanted = None if kernels is None else [(int(index), str(name)) for index, name in kernels]
     try:
-        lowered = lower_modules(texts, given.kernels, mode=given.mode, vector_bits=bits)
+        lowered = lower_modules(request["modules"], wanted, mode=request["mode"], vector_bits=bits)
     except PtxError as error:
         print(json.dumps({"message": error.message, "line": error.line}))
         return UNSUPPORTED
-    object_file = output.with_suffix(".o")
-    object_file.write_bytes(emit_object(lowered.ir))
-    subprocess.run(["ld", "-shared", "-z", "noexecstack", "-o", str(output), str(object_file)], check=True)
-    object_file.unlink()
+    with os.fdopen(int(arguments[0]), "wb") as product:
+        product.write(_linked(emit_object(lowered.ir)))
     return 0
+
+
+def _linked(code: bytes) -> bytes:
+    """A shared object of one object file."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, product = Path(folder) / "module.o", Path(folder) / "module.so"
+        source.write_bytes(code)
+        subprocess.run(["ld", "-shared", "-z", "noexecstack", "-o", product, source], check=True)
+        return product.read_bytes()
 
 
 if __name__ == "__main__":
