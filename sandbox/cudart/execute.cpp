@@ -170,6 +170,7 @@ cudaError_t Executing::launch(Launch launch) {
     kw::GridOptions options;
     options.count = options_.profile;
     options.threads = options_.threads;
+    options.print = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); };
     double began = kw::monotonic_seconds();
     options.deadline = options_.seconds > 0 ? began + options_.seconds - used_ : INFINITY;
     kw::GridOutcome outcome = kw::run_grid(*code.module, memory_, request, options);

@@ -84,6 +84,9 @@ class DeviceFault(Data):
         "deadlock",
         "assert",
         "trap",
+        "stack overflow",
+        "bad call",  # through a pointer to something else than a fitting function
+        "bad free",
     ]
     message: str  # one sentence with the address and the allocation nearest to it
     kernel: str  # mangled

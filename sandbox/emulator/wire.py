@@ -122,11 +122,18 @@ def read_results(
     line_end = _find_newline(content)
     try:
         document = json.loads(bytes(content[:line_end]))
-        results = [ReplayResult.model_validate(item["result"]) for item in document]
+        results = [_result(item["result"]) for item in document]
         sizes = [[(str(name), int(size)) for name, size in item["buffers"]] for item in document]
     except (ValueError, KeyError, TypeError, ValidationError) as error:
         raise BadResult(f"the emulator's result is malformed: {error}") from error
     return list(_with_buffers(content[line_end + 1 :], results, sizes, replays))
+
+
+def _result(document: object) -> ReplayResult:
+    result = ReplayResult.model_validate(document)
+    # Text of kernels comes as one character a byte.
+    output = result.output.encode("latin-1", "replace").decode(errors="replace")
+    return result.model_copy(update={"output": output})
 
 
 def _with_buffers(

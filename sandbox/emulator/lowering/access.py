@@ -20,13 +20,17 @@ from sandbox.emulator.lowering.builder import BITS, Builder, Value, element_type
 from sandbox.emulator.lowering.memory import (
     access_site,
     address_value,
-    load_parameter,
     receive,
     receive_from,
     send,
     space_of,
-    store_parameter,
     vector_length,
+)
+from sandbox.emulator.lowering.parameters import (
+    computed_space,
+    is_computed,
+    load_parameter,
+    store_parameter,
 )
 from sandbox.emulator.lowering.patterns import Pattern
 from sandbox.ptx.model import Instruction, Operand, Vector
@@ -62,6 +66,8 @@ def access_of(build: Builder, instruction: Instruction, operand: Operand) -> Acc
     space, count, size = space_of(parts), vector_length(parts), type_bytes(parts[-1])
     if (size, count) not in _SHAPES:  # (bytes of an element, elements) of the runtime's helpers
         raise build.unsupported(instruction.opcode)
+    if space == "p":
+        space = computed_space(build)
     base, offset = address_value(build, operand, space)
     strong = not _STRONG.isdisjoint(parts)
     return Access(space, parts[-1], size, count, base, offset, strong)
@@ -69,7 +75,7 @@ def access_of(build: Builder, instruction: Instruction, operand: Operand) -> Acc
 
 @handles("ld", "ldu")
 def load(build: Builder, instruction: Instruction) -> None:
-    if space_of(instruction.parts) == "p":
+    if space_of(instruction.parts) == "p" and not is_computed(instruction.operands[1]):
         load_parameter(build, instruction)
         return
     target, operand = instruction.operands

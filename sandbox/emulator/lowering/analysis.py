@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from sandbox.ptx.model import (
@@ -46,10 +46,11 @@ NO_DESTINATION = frozenset(
         "pmevent",
         "griddepcontrol",
         "setmaxnreg",
+        "stackrestore",
     }
     | {"cp", "mbarrier", "wgmma", "stmatrix", "bulk", "multimem", "sust", "elect"}
 )
-TERMINATORS = frozenset({"bra", "ret", "exit", "trap"})
+TERMINATORS = frozenset({"bra", "brx", "ret", "exit", "trap"})
 # A warp-uniform result needs uniform operands and an operation that is the same in one lane as in 32.
 UNIFORM_OPERATIONS = frozenset(
     {
@@ -103,19 +104,26 @@ class Analysis:
     definitions: dict[str, int]
 
 
+def block_has(block: Block, name: str) -> bool:
+    return any(instruction.parts[0] == name for instruction in block.instructions)
+
+
 def is_barrier(instruction: Instruction) -> bool:
     parts = instruction.parts
     return parts[0] in ("bar", "barrier") and "warp" not in parts and "cluster" not in parts
 
 
-def analyse(function: Function) -> Analysis:
-    blocks, labels = _split(function)
+def analyse(function: Function, ends_block: Callable[[Instruction], bool]) -> Analysis:
+    """`ends_block` names instructions, besides branches, after which other lanes may run than before."""
+    blocks, labels = _split(function, ends_block)
     crossing = _crossing(blocks)
     uniform, definitions = _uniform(function, blocks)
     return Analysis(blocks, labels, crossing, uniform, definitions)
 
 
-def _split(function: Function) -> tuple[list[Block], dict[str, int]]:
+def _split(
+    function: Function, ends_block: Callable[[Instruction], bool]
+) -> tuple[list[Block], dict[str, int]]:
     blocks = [Block(0)]
     labels: dict[str, int] = {}
     constants = _constants(function)
@@ -136,7 +144,7 @@ def _split(function: Function) -> tuple[list[Block], dict[str, int]]:
         named = _named_lanes(item, constants)
         if named is not None:
             blocks[-1].collective = (blocks[-1].collective or 0) | named
-        if item.parts[0] in TERMINATORS:
+        if item.parts[0] in TERMINATORS or ends_block(item):
             start()
     return blocks, labels
 
@@ -197,6 +205,8 @@ def uses_and_definitions(instruction: Instruction) -> tuple[list[str], list[str]
         uses.extend(registers_of(operand))
     if instruction.guard is not None:
         uses.append(instruction.guard.name)
+    if instruction.call is not None and isinstance(instruction.call.callee, Register):
+        uses.append(instruction.call.callee.name)
     return uses, defined
 
 
@@ -282,3 +292,11 @@ def branch_target(instruction: Instruction, labels: dict[str, int]) -> int:
     if isinstance(target, Symbol) and target.name in labels:
         return labels[target.name]
     raise PtxError(f"unsupported: {instruction.opcode} to {target!r}", instruction.line)
+
+
+def index_targets(instruction: Instruction, labels: dict[str, int]) -> list[int]:
+    """Blocks that `brx.idx` goes to, by index."""
+    for name in instruction.targets:
+        if name not in labels:
+            raise PtxError(f"unsupported: {instruction.opcode} to {name}", instruction.line)
+    return [labels[name] for name in instruction.targets]

@@ -105,6 +105,7 @@ class ModuleContext:
         self.helpers: dict[str, str] = {}  # functions of the lowering's own, by name
         self.sites: list[str] = []  # one description line each
         self.site_lines: list[str] = []  # "line SITE LINE INSTRUCTIONS FLOP16 FLOP32 FLOP64"
+        self.constants: list[str] = []  # definitions of constant tables
         self.address_slots: dict[str, int] = {}  # global variable (qualified by module) -> slot
 
     def site(self, kind: str, line: int, text: str = "") -> int:

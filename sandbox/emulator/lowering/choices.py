@@ -197,7 +197,9 @@ def convert_address(build: Builder, instruction: Instruction) -> None:
     parts = instruction.parts
     kind = kind_of(parts)
     value = build.operand(instruction.operands[1], kind)
-    windows = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAMETER_WINDOW}
+    # A device function's parameters are copied to its local memory.
+    parameter = PARAMETER_WINDOW if build.function.entry else LOCAL_WINDOW
+    windows = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": parameter}
     window = sum(windows.get(part.partition("::")[0], 0) for part in parts)
     if window:
         value = binary(build, "sub" if "to" in parts else "add", value, integer(build, window, kind))

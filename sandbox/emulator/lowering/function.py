@@ -9,13 +9,15 @@ they can run.
 from __future__ import annotations
 
 from sandbox.emulator.lowering import abi, access, bits, choices, conversions, floats, integers, memory
-from sandbox.emulator.lowering.analysis import analyse, branch_target
+from sandbox.emulator.lowering.analysis import TERMINATORS, analyse, block_has, branch_target, index_targets
 from sandbox.emulator.lowering.arithmetic import HANDLERS, refuse_unknown_parts
 from sandbox.emulator.lowering.builder import Builder, ModuleContext, Value
+from sandbox.emulator.lowering.calls import function_symbol, lower_call
 from sandbox.emulator.lowering.layout import Layout
+from sandbox.emulator.lowering.parameters import addressed_parameters
 from sandbox.emulator.lowering.program import Place, Program
 from sandbox.emulator.lowering.warp import special_register
-from sandbox.ptx.model import Instruction, PtxError, Register, Symbol
+from sandbox.ptx.model import Instruction, PtxError, Symbol
 
 # Importing them filled HANDLERS.
 _HANDLER_MODULES = (access, bits, choices, conversions, floats, integers, memory)
@@ -29,11 +31,21 @@ class FunctionLowering(Builder):
 
     def __init__(self, context: ModuleContext, program: Program, place: Place, layout: Layout) -> None:
         function = place.function
-        analysis = analyse(function)
-        super().__init__(context, place.module, function, analysis)
         self.program = program
+        self.ending_calls = {
+            id(item)
+            for item in function.body
+            if isinstance(item, Instruction) and program.call_may_exit(place.module, item)
+        }
+        analysis = analyse(function, self._ends_block)
+        super().__init__(context, place.module, function, analysis)
+        self.place = place
         self.layout = layout
         self.local_offsets = layout.local_offsets(function)
+        self.dynamic = any(block_has(block, "alloca") for block in analysis.blocks)
+
+    def _ends_block(self, instruction: Instruction) -> bool:
+        return id(instruction) in self.ending_calls
 
     # Names ----------------------------------------------------------------------------------------------
 
@@ -49,7 +61,7 @@ class FunctionLowering(Builder):
         if shared is not None:
             return Value(str(shared + offset), "i64", True)
         if self.function.entry and name in self.kernel_parameters:
-            return Value(str(abi.PARAMETER_WINDOW + self.kernel_parameters[name] + offset), "i64", True)
+            return Value(str(self.kernel_parameters[name] + offset), "i64", True)
         if self.program.has_variable(self.module, name):
             slot = self.context.address_slots.setdefault(
                 f"{self.module} {name}", len(self.context.address_slots)
@@ -100,10 +112,7 @@ class FunctionLowering(Builder):
             arguments += [f"ptr %return{index}" for index in range(len(function.returns))]
             arguments += [f"ptr %argument{index}" for index in range(len(function.parameters))]
         linkage = "" if function.entry else "internal "
-        return (
-            f"define {linkage}void @{function_symbol(self.module, function.name)}"
-            f"({', '.join(arguments)}) #0 {{\nentry:"
-        )
+        return f"define {linkage}void @{function_symbol(self.place)}({', '.join(arguments)}) #0 {{\nentry:"
 
     def _entry_code(self) -> list[str]:
         count = len(self.analysis.blocks)
@@ -137,8 +146,32 @@ class FunctionLowering(Builder):
         else:
             code.append("  store i32 %lanes, ptr %state.own_live")
             code.append("  %live.place = getelementptr i32, ptr %state, i64 " + str(abi.STATE_LIVE))
+        code += self._frame_code()
         code.append("  store i32 %lanes, ptr %state.waiting")
         code.append("  br label %schedule")
+        return code
+
+    def _frame_code(self) -> list[str]:
+        """The function's local memory: is there room, and what is in it at first."""
+        own = self.layout.own_locals(self.function)
+        code: list[str] = []
+        if not self.function.entry and (own or self.program.is_recursive(self.place)):
+            self.declare("kw_frame", "void", "ptr, i32, i32, i64, i64")
+            line = next((i.line for block in self.analysis.blocks for i in block.instructions), 0)
+            code.append(f"  call void @kw_frame(ptr %w, i32 {line}, i32 %lanes, i64 %locals, i64 {own})")
+        for name, size in addressed_parameters(self.function):
+            self.declare("kw_parameter_copy", "void", "ptr, i32, i64, i32, ptr")
+            place = f"%copy.{len(code)}"
+            code.append(f"  {place} = add i64 %locals, {self.local_offsets[name]}")
+            pointer = self.parameter_blocks[name][0]
+            code.append(
+                f"  call void @kw_parameter_copy(ptr %w, i32 %lanes, i64 {place}, i32 {size}, ptr {pointer})"
+            )
+        if self.dynamic:
+            self.declare("kw_start_tops", "void", "ptr, i64")
+            code.append("  %tops = alloca [256 x i8], align 64")
+            code.append(f"  %tops.start = add i64 %locals, {own}")
+            code.append("  call void @kw_start_tops(ptr %tops, i64 %tops.start)")
         return code
 
     def _shared_blocks(self) -> None:
@@ -266,12 +299,15 @@ class FunctionLowering(Builder):
             if name != "bra":
                 self._count_guarded(instruction)
         try:
-            if name in ("bra", "ret", "exit", "trap"):
+            if name in TERMINATORS:
                 self._terminator(instruction, index)
                 return True
             if name == "call":
-                self._call(instruction)
-                return False
+                lower_call(self, instruction)
+                if not self._ends_block(instruction):
+                    return False
+                self._after_exits(index)
+                return True
             handler = HANDLERS.get(name)
             if handler is None:
                 raise self.unsupported(instruction.opcode)
@@ -325,8 +361,13 @@ class FunctionLowering(Builder):
             else:
                 self._branch(index, self.guard, target)
             return
+        if name == "brx":
+            self._branch_by_index(instruction, index)
+            return
         if name == "exit" and not self.function.entry:
-            raise self.unsupported("exit in a device function")
+            live = self.op("load i32, ptr %warp_live.place")
+            left = self.op(f"and i32 {live}, {self.op(f'xor i32 {self.effective_mask()}, -1')}")
+            self.emit(f"store i32 {left}, ptr %warp_live.place")
         self._return(index)
 
     def _trap(self, index: int) -> None:
@@ -350,7 +391,20 @@ class FunctionLowering(Builder):
         if self.guard is None:
             self.emit("br label %schedule")
             return
-        rest = self.op(f"and i32 %M, {self.op(f'xor i32 {mask}, -1')}")
+        self._go_on(index, self.op(f"and i32 %M, {self.op(f'xor i32 {mask}, -1')}"))
+
+    def _after_exits(self, index: int) -> None:
+        """Lanes may have left the kernel in a call: the others go on."""
+        self.flush()
+        alive = self.op("load i32, ptr %warp_live.place")
+        if not self.function.entry:
+            live = self.op("load i32, ptr %live.place")
+            self.emit(f"store i32 {self.op(f'and i32 {live}, {alive}')}, ptr %live.place")
+        self.guard = None
+        self._go_on(index, self.op(f"and i32 %M, {alive}"))
+
+    def _go_on(self, index: int, rest: str) -> None:
+        """The lanes of `rest`, if there are any, go to the next block."""
         self.emit(f"store i32 {rest}, ptr %state")
         none = self.op(f"icmp eq i32 {rest}, 0")
         on = self.label()
@@ -381,6 +435,34 @@ class FunctionLowering(Builder):
         self.emit(f"store i32 {target}, ptr %state.target")
         self.emit("br label %park")
 
+    def _branch_by_index(self, instruction: Instruction, index: int) -> None:
+        targets = index_targets(instruction, self.analysis.labels)
+        table = ", ".join(f"i32 {target}" for target in targets)
+        name = f"@kw_branches.{len(self.context.constants)}"
+        self.context.constants.append(f"{name} = internal constant [{len(targets)} x i32] [{table}]")
+        site = self.context.site(abi.SITE_BRANCH, self.line)
+        self._bump(site, 0, "1")
+        choice = self.pass_vector("in0", self.operand(instruction.operands[0], "i32"))
+        mask = self.effective_mask()
+        self.declare("kw_branch_by_index", "i32", "ptr, i32, ptr, i32, i32, ptr, ptr, i32")
+        chosen = self.op(
+            f"call i32 @kw_branch_by_index(ptr %w, i32 {self.line}, ptr %state, i32 {mask}, "
+            f"i32 {index + 1}, ptr {choice}, ptr {name}, i32 {len(targets)})"
+        )
+        self.guard = None
+        split = self.label()
+        labels = {target: self.label() for target in sorted(set(targets))}
+        self.emit(f"switch i32 {chosen}, label %{split} [")
+        for target, label in labels.items():
+            self.emit(f"  i32 {target}, label %{label}")
+        self.emit("]")
+        for target, label in labels.items():
+            self.lines.append(f"{label}:")
+            self._leave(index, target)
+        self.lines.append(f"{split}:")
+        self._bump(site, 1, "1")
+        self.emit("br label %schedule")
+
     def _branch(self, index: int, guard: Value, target: int) -> None:
         site = self.context.site(abi.SITE_BRANCH, self.line)
         self._bump(site, 0, "1")
@@ -405,62 +487,6 @@ class FunctionLowering(Builder):
         self._leave(index, target)
         self.lines.append(f"{next_label}:")
         self._leave(index, index + 1)
-
-    # Calls ----------------------------------------------------------------------------------------------
-
-    def _call(self, instruction: Instruction) -> None:
-        call = instruction.call
-        assert call is not None
-        if call.callee == "__assertfail":
-            self._assertion(call.arguments)
-            return
-        if isinstance(call.callee, Register):
-            raise self.unsupported("call through a function pointer")
-        place = self.program.function(self.module, call.callee)
-        if place is None or place.function.entry:
-            raise self.unsupported(f"call of {call.callee}, which nothing here defines")
-        callee = place.function
-        mask = self.effective_mask()
-        depth = self.op(f"add i64 %locals, {self.layout.own_locals(self.function)}")
-        arguments = ["ptr %w", f"i32 {mask}", f"i64 {depth}"]
-        for name in (*call.returns, *call.arguments):
-            if name not in self.parameter_blocks:
-                raise self.unsupported(f"call of {call.callee} with {name}")
-            arguments.append(f"ptr {self.parameter_blocks[name][0]}")
-        if len(arguments) != 3 + len(callee.returns) + len(callee.parameters):
-            raise self.unsupported(f"call of {call.callee} with another number of parameters")
-        given = [self.parameter_blocks[name][1] for name in (*call.returns, *call.arguments)]
-        if given != [parameter.size for parameter in (*callee.returns, *callee.parameters)]:
-            raise self.unsupported(f"call of {call.callee} with parameters of another size")
-        text = f"call void @{function_symbol(place.module, callee.name)}({', '.join(arguments)})"
-        if self.guard is None:
-            self.emit(text)
-            return
-        go, on = self.label(), self.label()
-        some = self.op(f"icmp ne i32 {mask}, 0")
-        self.emit(f"br i1 {some}, label %{go}, label %{on}")
-        self.lines.append(f"{go}:")
-        self.emit(text)
-        self.emit(f"br label %{on}")
-        self.lines.append(f"{on}:")
-
-    def _assertion(self, arguments: tuple[str, ...]) -> None:
-        """__assertfail(message, file, line, function, character size)."""
-        mask = self.effective_mask()
-        if [self.parameter_blocks[name][1] for name in arguments] != [8, 8, 4, 8, 8]:
-            raise self.unsupported("call of __assertfail with other parameters")
-        blocks = [self.parameter_blocks[name][0] for name in arguments[:4]]
-        self.declare("kw_assert", "void", "ptr, i32, i32, ptr, ptr, ptr, ptr")
-        self.emit(
-            f"call void @kw_assert(ptr %w, i32 {self.line}, i32 {mask}, "
-            + ", ".join(f"ptr {block}" for block in blocks)
-            + ")"
-        )
-
-
-def function_symbol(module: int, name: str) -> str:
-    """LLVM's name for a PTX function; quoted, since PTX allows `$`."""
-    return f'"kw.{module}.{name}"'
 
 
 def _add_cost(cost: list[int], instruction: Instruction) -> None:

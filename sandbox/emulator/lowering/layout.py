@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sandbox.emulator.lowering.parameters import addressed_parameters
 from sandbox.emulator.lowering.program import Place, Program
-from sandbox.ptx.model import Function, PtxError, Variable
+from sandbox.ptx.model import Function, Variable
+
+DYNAMIC_LOCALS = 1 << 14  # bytes a thread may use on top of what is known beforehand
 
 
 class Layout:
@@ -57,32 +60,39 @@ class Layout:
         return self._shared.get((module, name))
 
     def local_offsets(self, function: Function) -> dict[str, int]:
+        """Where its local variables lie, and copies of its parameters whose address it takes."""
         offsets: dict[str, int] = {}
         place = 0
-        for variable in function.variables:
-            if variable.space == "local":
-                place = -(-place // 16) * 16
-                offsets[variable.name] = place
-                place += variable.size
+        for name, size in _locals(function):
+            offsets[name] = place
+            place += -(-size // 16) * 16
         return offsets
 
     def own_locals(self, function: Function) -> int:
         """Bytes a thread needs for the function's own local variables, a multiple of 16."""
-        total = 0
-        for variable in function.variables:
-            if variable.space == "local":
-                total = -(-total // 16) * 16 + variable.size
-        return -(-total // 16) * 16
+        return sum(-(-size // 16) * 16 for _, size in _locals(function))
 
-    def local_bytes(self, place: Place, active: tuple[tuple[int, str], ...] = ()) -> int:
-        """Bytes a thread needs, callees included."""
+    def local_bytes(self, place: Place) -> int:
+        """Bytes a thread of a kernel has."""
+        return self._depth(place, frozenset()) + (DYNAMIC_LOCALS if self.program.unbounded(place) else 0)
+
+    def _depth(self, place: Place, active: frozenset[tuple[int, str]]) -> int:
+        """Callees included, each but once where they call each other."""
         if place.key in active:
-            raise PtxError(f"unsupported: recursion of {place.function.name}")
+            return 0
         if place.key not in self._depths:
-            callees = self.program.callees(place)
-            deepest = max((self.local_bytes(callee, (*active, place.key)) for callee in callees), default=0)
-            self._depths[place.key] = self.own_locals(place.function) + deepest
+            inside = active | {place.key}
+            deepest = max((self._depth(callee, inside) for callee in self.program.callees(place)), default=0)
+            depth = self.own_locals(place.function) + deepest
+            if self.program.is_recursive(place):
+                return depth  # it depends on where the cycle was entered
+            self._depths[place.key] = depth
         return self._depths[place.key]
+
+
+def _locals(function: Function) -> list[tuple[str, int]]:
+    variables = [(v.name, v.size) for v in function.variables if v.space == "local"]
+    return variables + addressed_parameters(function)
 
 
 def _shared(function: Function) -> list[Variable]:

@@ -1,4 +1,4 @@
-"""Lowering of atomics and of accesses to parameters; what all accesses share. (Loads and stores: access.py.)
+"""Lowering of atomics; what all accesses share. (Loads and stores: access.py; of parameters: parameters.py.)
 
 Atomics call helpers of the runtime, which check and count them.
 
@@ -12,7 +12,7 @@ from sandbox.emulator.lowering.abi import LOCAL_WINDOW, PARAMETER_WINDOW, SHARED
 from sandbox.emulator.lowering.arithmetic import compare, handles, integer
 from sandbox.emulator.lowering.bits import combine
 from sandbox.emulator.lowering.builder import BITS, Builder, Value, element_type
-from sandbox.ptx.model import Address, Immediate, Instruction, Operand, Register, Symbol, Vector
+from sandbox.ptx.model import Address, Immediate, Instruction, Operand, Register, Symbol
 from sandbox.ptx.parser import type_bytes
 
 SPACES = {"global": "g", "shared": "s", "local": "l", "const": "c"}
@@ -85,106 +85,6 @@ def send(build: Builder, operand: Operand, base: str, offset: int, kind: str) ->
     place = build.offset(base, offset)
     text = build.vector(operand, kind)
     build.emit(f"store <32 x {kind}> {text}, ptr {place}, align 32")
-
-
-# Parameters ---------------------------------------------------------------------------------------------
-
-
-def _parameter_place(build: Builder, operand: Operand, needed: int) -> tuple[str, int, int] | None:
-    """(LLVM pointer of a function's parameter block, its bytes, offset), or None for kernel parameters.
-
-    ptxas lets accesses past the `needed` bytes of a parameter through, and nothing checks them when they run.
-    """
-    if isinstance(operand, Address) and isinstance(operand.base, Symbol):
-        name = operand.base.name
-        if name in build.parameter_blocks:
-            pointer, size = build.parameter_blocks[name]
-            _require_inside(build, operand.offset, needed, size)
-            return pointer, size, operand.offset
-    return None
-
-
-def _require_inside(build: Builder, offset: int, needed: int, size: int) -> None:
-    if offset < 0 or offset + needed > size:
-        raise build.unsupported(f"bytes {offset} to {offset + needed} of parameters that have {size} bytes")
-
-
-def load_parameter(build: Builder, instruction: Instruction) -> None:
-    """A kernel's parameters are the same for all threads; a device function's are a block a lane."""
-    parts, (target, address) = instruction.parts, instruction.operands
-    name = parts[-1]
-    size = type_bytes(name)
-    targets = target.items if isinstance(target, Vector) else (target,)
-    place = _parameter_place(build, address, size * len(targets))
-    if place is not None:
-        pointer, block, offset = place
-        out = build.buffer_wide("data")
-        build.declare("kw_parameter_read", "void", "ptr, i32, i32, i32, ptr")
-        for index, item in enumerate(targets):
-            build.emit(
-                f"call void @kw_parameter_read(ptr {pointer}, i32 {block}, i32 {offset + index * size}, "
-                f"i32 {size}, ptr {out})"
-            )
-            receive_from(build, item, out, 0, name)
-        return
-    if not isinstance(address, Address):
-        raise build.unsupported(instruction.opcode)
-    if isinstance(address.base, Symbol):
-        offset = build.kernel_parameter(address.base.name) + address.offset
-        _require_inside(build, offset, size * len(targets), build.function.parameter_bytes)
-        for index, item in enumerate(targets):
-            _kernel_parameter(build, item, offset + index * size, name)
-        return
-    _computed_parameter(build, instruction, address, targets)
-
-
-def _kernel_parameter(build: Builder, target: Operand, offset: int, name: str) -> None:
-    if not isinstance(target, Register):
-        return
-    kind = element_type(name)
-    place = build.op(f"getelementptr i8, ptr %parameters, i64 {offset}")
-    value = Value(build.op(f"load {kind}, ptr {place}, align 1"), kind, True)
-    own = build.width(target.name)
-    if BITS[own] > BITS[kind]:
-        value = build.convert("sext" if name[0] == "s" else "zext", value, own)
-    build.write(target, value)
-
-
-def _computed_parameter(
-    build: Builder, instruction: Instruction, address: Address, targets: tuple[Operand, ...]
-) -> None:
-    name = instruction.parts[-1]
-    size = type_bytes(name)
-    place, offset = address_operand(build, address, "p")
-    out = build.buffer_wide("data")
-    site = access_site(build, instruction)
-    helper = f"kw_ld_p_{size}_{len(targets)}"
-    build.declare(helper, "void", "ptr, i32, i32, ptr, i64, ptr")
-    build.emit(
-        f"call void @{helper}(ptr %w, i32 {site}, i32 {build.effective_mask()}, ptr {place}, "
-        f"i64 {int(offset) - PARAMETER_WINDOW}, ptr {out})"
-    )
-    for index, item in enumerate(targets):
-        receive_from(build, item, out, index * 32 * size, name)
-
-
-def store_parameter(build: Builder, instruction: Instruction) -> None:
-    address, source = instruction.operands
-    name = instruction.parts[-1]
-    size = type_bytes(name)
-    items = source.items if isinstance(source, Vector) else (source,)
-    place = _parameter_place(build, address, size * len(items))
-    if place is None or build.guard is not None:
-        raise build.unsupported(instruction.opcode)
-    pointer, block, offset = place
-    data = build.buffer_wide("data")
-    build.declare("kw_parameter_write", "void", "ptr, i32, i32, i32, i32, ptr")
-    for index, item in enumerate(items):
-        send(build, item, data, 0, f"i{8 * size}")
-        build.emit(
-            f"call void @kw_parameter_write(ptr {pointer}, i32 {block}, i32 {offset + index * size}, "
-            f"i32 {size}, i32 %M, ptr {data})"
-        )
 
 
 # Atomics ------------------------------------------------------------------------------------------------

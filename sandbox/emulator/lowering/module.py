@@ -19,7 +19,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sandbox.emulator.lowering.builder import ModuleContext
-from sandbox.emulator.lowering.function import FunctionLowering, function_symbol
+from sandbox.emulator.lowering.calls import function_symbol
+from sandbox.emulator.lowering.function import FunctionLowering
 from sandbox.emulator.lowering.layout import Layout
 from sandbox.emulator.lowering.program import Place, Program
 from sandbox.ptx.model import Instruction
@@ -61,6 +62,7 @@ def lower_modules(
         [
             f"@kw_addresses = global [{slots} x i64] zeroinitializer",
             f'@kw_description = constant [{len(blob) + 1} x i8] c"{_escaped(blob)}\\00"',
+            *context.constants,
             *functions,
             *context.helpers.values(),
             *context.declarations.values(),
@@ -75,7 +77,7 @@ def lower_modules(
 
 def _kernel_line(place: Place, program: Program, layout: Layout) -> str:
     function = place.function
-    symbol = function_symbol(place.module, function.name).strip('"')
+    symbol = function_symbol(place).strip('"')
     words = [
         *("kernel", place.module, function.name, symbol, function.parameter_bytes),
         *(layout.static_bytes[place.key], layout.dynamic_offset, layout.local_bytes(place)),

@@ -63,7 +63,10 @@ class Program:
         if place is None:
             order = self.modules[module].order.get(name)
             return None if order is None else abi.FUNCTION_BASE + abi.FUNCTION_BYTES * order
-        order = self.modules[place.module].order[name]
+        return self.place_address(place)
+
+    def place_address(self, place: Place) -> int:
+        order = self.modules[place.module].order[place.function.name]
         return abi.FUNCTION_BASE + place.module * abi.MODULE_FUNCTION_BYTES + abi.FUNCTION_BYTES * order
 
     def targets(self, module: int, call: Call) -> list[Place]:
@@ -96,16 +99,45 @@ class Program:
             if callee is not None:
                 yield callee
 
+    def may_exit(self, place: Place) -> bool:
+        """Whether lanes that call the function may leave the kernel in it."""
+        return any(_has(other.function, "exit") for other in self._reached([place]))
+
+    def call_may_exit(self, module: int, instruction: Instruction) -> bool:
+        call = instruction.call
+        if call is None:
+            return False
+        if isinstance(call.callee, Register):
+            return any(map(self.may_exit, self.targets(module, call)))
+        callee = self.function(module, call.callee)
+        return callee is not None and self.may_exit(callee)
+
+    def is_recursive(self, place: Place) -> bool:
+        return any(other.key == place.key for other in self._reached(self.callees(place)))
+
+    def unbounded(self, place: Place) -> bool:
+        """Whether no number of bytes is surely enough local memory: calls nest, or sizes are computed."""
+        return any(
+            self.is_recursive(other) or _has(other.function, "alloca") for other in self._reached([place])
+        )
+
     def reached(self, kernels: Sequence[tuple[int, str]]) -> list[Place]:
         """Kernels and the functions that they can call, each once."""
+        return self._reached([self.kernel(module, name) for module, name in kernels])
+
+    def _reached(self, start: Sequence[Place]) -> list[Place]:
         found: dict[tuple[int, str], Place] = {}
-        open_ends = [self.kernel(module, name) for module, name in reversed(kernels)]
+        open_ends = list(reversed(start))
         while open_ends:
             place = open_ends.pop()
             if place.key not in found:
                 found[place.key] = place
                 open_ends.extend(self.callees(place))
         return list(found.values())
+
+
+def _has(function: Function, name: str) -> bool:
+    return any(isinstance(item, Instruction) and item.parts[0] == name for item in function.body)
 
 
 def prototype(function: Function) -> Prototype:

@@ -9,12 +9,16 @@
 #include "trace.h"
 
 namespace kw {
+
+constexpr size_t OUTPUT_BYTES = 1 << 16;
+
 struct Replayer::Result {
   std::string status = "ok";
   std::string fault = "null";
   std::string message;
   std::vector<std::string> traces;
   Findings findings;
+  std::string output;  // what kernels printed, the first of it
 };
 
 Replayer::Replayer(const Request& request)
@@ -49,7 +53,7 @@ Output Replayer::run() {
       findings += (findings.empty() ? "" : ",") + finding_json(finding);
     results += std::string(results.empty() ? "" : ",") + "{\"result\":{\"status\":" + quoted(result.status) +
                ",\"fault\":" + result.fault + ",\"message\":" + quoted(result.message) + ",\"launches\":[" + traces +
-               "],\"findings\":[" + findings + "],\"output\":\"\"},\"buffers\":[" + names + "]}";
+               "],\"findings\":[" + findings + "],\"output\":" + quoted(result.output) + "},\"buffers\":[" + names + "]}";
     std::printf("progress %zu %zu\n", index + 1, request_.plans.size());
     std::fflush(stdout);
     if (result.status != "ok") break;
@@ -171,6 +175,7 @@ bool Replayer::launch(const Operation& operation, const Plan& plan, Result& resu
   request.parameters.resize(request.parameters.size() + 16);
   GridOptions options{.count = plan.count, .deadline = deadline_, .threads = request_.threads};
   if (plan.keep_going) options.findings = &result.findings;
+  options.print = [&](std::string_view text) { result.output += text.substr(0, OUTPUT_BYTES - result.output.size()); };
   GridOutcome outcome = run_grid(module_, device_, request, options);
   switch (outcome.end) {
     case GridOutcome::End::fault:

@@ -30,6 +30,7 @@ constexpr u64 GUARD_BYTES = 1 << 16;
 constexpr u64 SHARED_WINDOW = 0x1000'0000'0000;
 constexpr u64 LOCAL_WINDOW = 0x1100'0000'0000;
 constexpr u64 PARAMETER_WINDOW = 0x1200'0000'0000;
+constexpr u64 FUNCTION_BASE = 0x1300'0000'0000;  // of functions' addresses: nothing lies there
 constexpr u64 WINDOW_BYTES = LOCAL_WINDOW - SHARED_WINDOW;
 
 constexpr int FUEL = 20'000;  // back edges a warp runs before others get their turn
@@ -60,6 +61,7 @@ struct alignas(64) Warp {
   Block* block;
   Worker* worker;
   void* stack_pointer;  // of its fiber, while it does not run
+  const u8* stack_end;  // one past the bytes of its fiber's stack
   u32 started;          // lanes it was started with
   u32 synced;           // warp-level synchronisations since the last barrier
   Status status;

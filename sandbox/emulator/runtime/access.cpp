@@ -382,13 +382,3 @@ ALL_SPACES(4, 4)
 ALL_SPACES(8, 1)
 ALL_SPACES(8, 2)
 }
-
-// Parameters of device functions: a block of `size` bytes a lane.
-extern "C" void kw_parameter_read(const u8* block, u32 size, u32 offset, u32 bytes, u8* out) {
-  for (u32 lane = 0; lane < LANES; ++lane) std::memcpy(out + lane * bytes, block + lane * size + offset, bytes);
-}
-
-extern "C" void kw_parameter_write(u8* block, u32 size, u32 offset, u32 bytes, u32 mask, const u8* data) {
-  for (u32 lane = 0; lane < LANES; ++lane)
-    if (mask >> lane & 1) std::memcpy(block + lane * size + offset, data + lane * bytes, bytes);
-}

@@ -37,6 +37,7 @@ GridOutcome run_grid(Module& module, Device& device, const LaunchRequest& reques
   launch.deadline = options.deadline;
   launch.checks = options.checks;
   launch.findings = options.findings;
+  launch.print = &options.print;
   launch.blocks = blocks;
   if (launch.count) device.clear_sectors();
   std::vector<std::unique_ptr<Worker>> workers;

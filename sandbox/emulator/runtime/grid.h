@@ -1,8 +1,10 @@
 // Running one launch on threads of this machine, for whoever launches: a replayed plan, or a CUDA program.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "run.h"
 
@@ -16,6 +18,7 @@ struct GridOptions {
   // Where findings go. Then the launch goes on after each that allows it (a bad load gives poison, a bad store is
   // dropped) and ends as `fault` all the same where a device would have failed. Null: the first error ends it.
   Findings* findings = nullptr;
+  std::function<void(std::string_view)> print = {};  // takes what kernels print, piece by piece; from one thread at a time
 };
 
 struct GridOutcome {

@@ -184,6 +184,7 @@ void Worker::run_block(u64 linear) {
     warp->fuel = FUEL;
     warp->synced = 0;
     warp->status = Status::ready;
+    warp->stack_end = stacks_[index] + STACK_BYTES;
     warp->stack_pointer = start_fiber(stacks_[index], run_warp, warp);
   }
   while (true) {

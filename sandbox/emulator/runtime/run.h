@@ -2,11 +2,13 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "abi.h"
@@ -50,6 +52,8 @@ struct Launch {
   std::atomic<const char*> unsupported{nullptr};
   std::mutex mutex;
   std::optional<Finding> fault;
+  const std::function<void(std::string_view)>* print = nullptr;  // takes what kernels print
+  std::mutex print_mutex;
 
   bool checked(Check check) const { return checks & check; }
   bool keeps_going() const { return findings != nullptr; }

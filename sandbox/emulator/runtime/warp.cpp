@@ -261,29 +261,6 @@ u32 kw_barrier_reduce(Warp* warp, u32 site, u32 number, u32 threads, u32 mode, u
   return barrier.result[mode];
 }
 
-void kw_trap(Warp* warp, u32 line, u32 mask) {
-  fail(warp, std::countr_zero(mask), line, "trap", "the kernel executed a trap instruction");
-}
-
-static std::string device_string(Warp* warp, const u8* block, u32 lane) {
-  u64 at;
-  std::memcpy(&at, block + lane * 8, 8);
-  std::string text;
-  while (text.size() < 300 && warp->worker->launch.device->find(at, 1)) {
-    char character = static_cast<char>(*Device::pointer(at++));
-    if (!character) break;
-    text += character;
-  }
-  return text;
-}
-
-void kw_assert(Warp* warp, u32 line, u32 mask, const u8* message, const u8*, const u8*, const u8* function) {
-  if (!mask) return;
-  u32 lane = std::countr_zero(mask);
-  fail(warp, lane, line, "assert",
-       "assertion `" + device_string(warp, message, lane) + "` failed in " + device_string(warp, function, lane));
-}
-
 u64 kw_clock() {
   return static_cast<u64>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
 }

@@ -143,14 +143,14 @@ class Machine:
         return run
 
 
-def compile_cuda(source: str, folder: Path, arch: str = "sm_90") -> str:
+def compile_cuda(source: str, folder: Path, arch: str = "sm_90", options: Sequence[str] = ()) -> str:
     """PTX of the tests' own CUDA."""
     (folder / "kernels.cu").write_text(source)
     subprocess.run(
         [
             str(toolchain.find_toolkit().nvcc),
             f"-arch={arch}",
-            "-lineinfo",
+            *(options or ["-lineinfo"]),
             "-ptx",
             "kernels.cu",
             "-o",

@@ -53,6 +53,7 @@ def test_the_same_text_is_lowered_once() -> None:
         ("mov.u32 %r1, %clusterid.x;", "%clusterid.x"),
         ("ld.global.v4.f64 {%d1, %d1, %d1, %d1}, [%rd1];", "ld.global.v4.f64"),
         ("call.uni vprintf, (%rd1);", "vprintf"),
+        ("call.uni cudaGetParameterBuffer;", "cudaGetParameterBuffer, which nothing here defines"),
         ("ld.param.u32 %r1, [k_param+8];", "bytes 8 to 12 of parameters that have 8 bytes"),
         ("ld.param.u32 %r1, [k_param+-4];", "bytes -4 to 0 of parameters that have 8 bytes"),
         ("{ .param .b32 p; st.param.b32 [p+100000], %r1; }", "bytes 100000 to 100004"),
