@@ -55,7 +55,14 @@ class BadResult(Exception):
 
 
 def write_request(
-    descriptor: int, library: str, replays: Sequence[Replay], *, seconds: float, threads: int
+    descriptor: int,
+    library: str,
+    replays: Sequence[Replay],
+    *,
+    seconds: float,
+    threads: int,
+    seed: int = 0,
+    multiprocessors: int = 0,
 ) -> None:
     """Writes the whole request to an empty file."""
     pieces: list[bytes | memoryview] = []
@@ -71,6 +78,10 @@ def write_request(
         return at
 
     lines = [f"library {library}", f"seconds {seconds:.3f}", f"threads {threads}"]
+    if seed:
+        lines.append(f"seed {seed}")
+    if multiprocessors:
+        lines.append(f"multiprocessors {multiprocessors}")
     for replay in replays:
         lines.append(f"plan {int(replay.count)} {int(replay.keep_going)}")
         for buffer in replay.buffers:

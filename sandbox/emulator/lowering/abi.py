@@ -18,7 +18,11 @@ WARP_WARPID = 68
 WARP_NWARPID = 72
 WARP_SHARED_TOTAL = 76
 WARP_SHARED_DYNAMIC = 80
+WARP_SMID = 84
 WARP_SHARED = 88  # pointer
+WARP_NSMID = 96
+WARP_GRIDID = 100
+WARP_WORKSPACE = 104  # u64
 WARP_TID = 128  # u32[3][32]
 
 # Words in a function's scheduling state, before the arrays `waiting`, `parked` and `notes`, [blocks] each.
@@ -28,6 +32,7 @@ STATE_BLOCKS = 2
 STATE_ROTATE = 3
 STATE_LIVE = 4
 STATE_IS_KERNEL = 5
+STATE_LINE = 7
 STATE_HEADER = 8
 
 # Generic addresses. Device memory has its own (sandbox.plan.DEVICE_BASE); these windows lie below it.

@@ -125,6 +125,7 @@ class FunctionLowering(Builder):
             (abi.STATE_BLOCKS, "blocks"),
             (abi.STATE_LIVE, "own_live"),
             (abi.STATE_IS_KERNEL, "is_kernel"),
+            (abi.STATE_LINE, "line"),
             (abi.STATE_HEADER, "waiting"),
         ):
             code.append(f"  %state.{name} = getelementptr i32, ptr %state, i64 {word}")
@@ -423,9 +424,12 @@ class FunctionLowering(Builder):
             less = self.op(f"sub i32 {fuel}, 1")
             self.emit(f"store i32 {less}, ptr %fuel.place")
             empty = self.op(f"icmp slt i32 {less}, 0")
+            out, on = self.label(), self.label()
+            self.emit(f"br i1 {empty}, label %{out}, label %{on}")
+            self.lines.append(f"{out}:")
             self.emit(f"store i32 {target}, ptr %state.target")
-            on = self.label()
-            self.emit(f"br i1 {empty}, label %tired, label %{on}")
+            self.emit(f"store i32 {self.line}, ptr %state.line")
+            self.emit("br label %tired")
             self.lines.append(f"{on}:")
         live = self.op("load i32, ptr %live.place")
         together = self.op(f"icmp eq i32 {mask}, {live}")

@@ -16,8 +16,14 @@ _WARP_WORDS = {
     "%nwarpid": abi.WARP_NWARPID,
     "%total_smem_size": abi.WARP_SHARED_TOTAL,
     "%dynamic_smem_size": abi.WARP_SHARED_DYNAMIC,
+    "%smid": abi.WARP_SMID,
+    "%nsmid": abi.WARP_NSMID,
+    "%gridid": abi.WARP_GRIDID,
+    # Where cooperative_groups finds the workspace of a grid, high half first.
+    "%envreg1": abi.WARP_WORKSPACE + 4,
+    "%envreg2": abi.WARP_WORKSPACE,
 }
-_CONSTANTS = {"%smid": 0, "%nsmid": 1, "%gridid": 1}
+_TIMERS = {"%clock": "kw_clock", "%clock64": "kw_clock", "%globaltimer": "kw_globaltimer"}
 _LANE_MASKS = {
     "%lanemask_eq": lambda lane: 1 << lane,
     "%lanemask_lt": lambda lane: (1 << lane) - 1,
@@ -37,17 +43,25 @@ def special_register(build: Builder, name: str) -> Value | None:
     if name.startswith("%tid."):
         place = build.op(f"getelementptr i8, ptr %w, i64 {abi.WARP_TID + 128 * 'xyz'.index(name[-1])}")
         return Value(build.op(f"load <32 x i32>, ptr {place}, align 64"), "i32")
-    if name in _CONSTANTS:
-        return Value(str(_CONSTANTS[name]), "i32", True)
     if name == "%laneid":
         return Value(_lanes(range(32)), "i32")
     if name in _LANE_MASKS:
         return Value(_lanes(_LANE_MASKS[name](lane) for lane in range(32)), "i32")
-    if name in ("%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo"):
-        build.declare("kw_clock", "i64", "")
-        value = Value(build.op("call i64 @kw_clock()"), "i64", True)
-        return value if name.endswith(("64", "timer")) else build.convert("trunc", value, "i32")
+    timer, _, half = name.partition("_")
+    if timer in _TIMERS:
+        return _timer(build, timer, half)
     raise build.unsupported(f"special register {name}")
+
+
+def _timer(build: Builder, name: str, half: str) -> Value:
+    """%clock and %globaltimer, or one half of them: _hi, _lo."""
+    helper = _TIMERS[name]
+    build.declare(helper, "i64", "ptr")
+    value = build.op(f"call i64 @{helper}(ptr %w)")
+    if half == "hi":
+        value = build.op(f"lshr i64 {value}, 32")
+    whole = Value(value, "i64", True)
+    return build.convert("trunc", whole, "i32") if half or name == "%clock" else whole
 
 
 def _lanes(values: object) -> str:
@@ -204,5 +218,6 @@ def _scalar(build: Builder, operand: Operand) -> str:
 
 @handles("nanosleep")
 def sleep(build: Builder, instruction: Instruction) -> None:
-    build.declare("kw_yield", "void", "ptr")
-    build.emit("call void @kw_yield(ptr %w)")
+    time = build.pass_vector("in0", build.operand(instruction.operands[0], "i32"))
+    build.declare("kw_sleep", "void", "ptr, i32, ptr")
+    build.emit(f"call void @kw_sleep(ptr %w, i32 {build.effective_mask()}, ptr {time})")

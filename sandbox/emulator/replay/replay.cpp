@@ -173,7 +173,11 @@ bool Replayer::launch(const Operation& operation, const Plan& plan, Result& resu
   std::memcpy(request.block, operation.block, sizeof request.block);
   request.parameters.assign(operation.data, operation.data + operation.bytes);
   request.parameters.resize(request.parameters.size() + 16);
-  GridOptions options{.count = plan.count, .deadline = deadline_, .threads = request_.threads};
+  GridOptions options{.count = plan.count,
+                      .deadline = deadline_,
+                      .threads = request_.threads,
+                      .seed = request_.seed,
+                      .multiprocessors = request_.multiprocessors};
   if (plan.keep_going) options.findings = &result.findings;
   options.print = [&](std::string_view text) { result.output += text.substr(0, OUTPUT_BYTES - result.output.size()); };
   GridOutcome outcome = run_grid(module_, device_, request, options);

@@ -42,6 +42,8 @@ struct Request {
   std::string library;
   double seconds = 0;
   int threads = 1;
+  u64 seed = 0;
+  u32 multiprocessors = 0;
   std::vector<Plan> plans;
 };
 

@@ -33,12 +33,31 @@ constexpr u64 PARAMETER_WINDOW = 0x1200'0000'0000;
 constexpr u64 FUNCTION_BASE = 0x1300'0000'0000;  // of functions' addresses: nothing lies there
 constexpr u64 WINDOW_BYTES = LOCAL_WINDOW - SHARED_WINDOW;
 
-constexpr int FUEL = 20'000;  // back edges a warp runs before others get their turn
+// Back edges a warp runs before others get their turn: progress.h.
+constexpr i32 FIRST_FUEL = 256;
+constexpr i32 FULL_FUEL = 20'000;
 
 struct Block;
 struct Worker;
 
 enum class Status : u8 { ready, waiting, finished };
+
+// What tells a warp that waits for others from one that computes: hashes of all that it knows, taken at back edges.
+struct Spin {
+  i32 grant;        // back edges until the next look
+  bool moved;       // was in a state not seen before, since the scheduler picked it
+  bool waits;       // gave its turn up because it waits
+  u8 rotations;     // among its own lanes, since then
+  u8 next;          // place in `recent`
+  u64 recent[4];    // the last states
+  u64 reference;    // an older one, for waits with many states: Brent's cycle finding
+  u32 looks, limit;
+  u64 epoch;        // of the deadlock watch, since when
+  u64 anchor;       // was the first state
+  u32 returns;      // times it was in that state again
+  u32 epoch_looks;
+  u32 line, lane;   // of the last back edge
+};
 
 // One warp. The first part is read by lowered code at fixed offsets.
 struct alignas(64) Warp {
@@ -54,7 +73,11 @@ struct alignas(64) Warp {
   u32 nwarpid;
   u32 shared_total;
   u32 shared_dynamic;
+  u32 smid;
   u8* shared;  // its block's shared memory
+  u32 nsmid;
+  u32 gridid;
+  u64 workspace;  // of a cooperative grid: %envreg1 (high half) and %envreg2
   alignas(128) u32 tid[3][LANES];
 
   // Of the runtime alone.
@@ -68,6 +91,8 @@ struct alignas(64) Warp {
   u8 barrier;          // where it waits
   u32 barrier_line;
   u8* locals;          // [lane][local bytes]
+  u64 clock_reads, slept;  // what its clock counts besides instructions
+  Spin spin;
 
   u32 thread(u32 lane) const { return warpid * LANES + lane; }
 };
@@ -83,7 +108,11 @@ static_assert(offsetof(Warp, warpid) == 68);
 static_assert(offsetof(Warp, nwarpid) == 72);
 static_assert(offsetof(Warp, shared_total) == 76);
 static_assert(offsetof(Warp, shared_dynamic) == 80);
+static_assert(offsetof(Warp, smid) == 84);
 static_assert(offsetof(Warp, shared) == 88);
+static_assert(offsetof(Warp, nsmid) == 96);
+static_assert(offsetof(Warp, gridid) == 100);
+static_assert(offsetof(Warp, workspace) == 104);
 static_assert(offsetof(Warp, tid) == 128);
 
 // Scheduling state of one lowered function, on its stack.
@@ -95,7 +124,7 @@ struct State {
   u32 live;    // of a device function: lanes that have not returned
   u32 is_kernel;
   u32 forced;  // block + 1 of a warp collective that runs although lanes are missing
-  u32 reserved;
+  u32 line;    // of the back edge where fuel ran out
   u32 waiting[1];  // [blocks], then parked[blocks], then notes[blocks]
 
   u32* parked() { return waiting + blocks; }

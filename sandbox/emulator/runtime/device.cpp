@@ -7,6 +7,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "progress.h"
+
 namespace kw {
 namespace {
 
@@ -157,6 +159,13 @@ void Device::copy_marks(const Allocation& to, u64 to_at, const Allocation& from,
     std::memset(shadow(to_at), 1, size);
   else
     std::memmove(shadow(to_at), shadow(from_at), size);
+}
+
+u64 Device::checksum() const {
+  u64 sum = 0;
+  for (const Allocation& allocation : allocations_)
+    if (allocation.live) sum = hash_bytes(pointer(allocation.address), allocation.bytes, sum);
+  return sum;
 }
 
 void Device::clear_sectors() {

@@ -48,6 +48,8 @@ class Device {
   void mark(const Allocation& allocation, u64 at, u64 size);
   void copy_marks(const Allocation& to, u64 to_at, const Allocation& from, u64 from_at, u64 size);
 
+  u64 checksum() const;  // of all that live allocations hold
+
   ImageTable images;  // texture and surface objects
 
   void clear_sectors();

@@ -4,9 +4,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-
+#include <atomic>
 #include <mutex>
-#include <stdexcept>
 #include <vector>
 
 #if !defined(__x86_64__)
@@ -48,24 +47,35 @@ extern "C" void kw_begin_fiber();
 
 namespace kw {
 
-constexpr size_t GUARD = 4096;
-
 namespace {
+
+constexpr size_t GUARD = 4096;
+constexpr size_t MOST_STACKS = 1 << 14;  // twice the warps of the largest GPU
+
 // Stacks are handed on from launch to launch: mapping and faulting them in costs more than a small launch.
 std::mutex pool_mutex;
 std::vector<u8*> pool;
-std::vector<u8*> all;  // grows only between launches, so that a signal handler may read it
+std::atomic<u8*> area{nullptr};  // all stacks, one behind the other, each above a guard page
+size_t made = 0;
 
 void on_fault(int, siginfo_t* info, void*) {
+  u8* first = area.load();
   auto* at = static_cast<u8*>(info->si_addr);
-  for (u8* stack : all) {
-    if (at < stack || at >= stack + GUARD) continue;
+  if (first && at >= first && at < first + MOST_STACKS * STACK_BYTES && static_cast<size_t>(at - first) % STACK_BYTES < GUARD) {
     const char text[] = "kw-emulate: unsupported: a kernel whose variables need more stack than a warp has here\n";
     (void)!write(STDERR_FILENO, text, sizeof text - 1);
     _exit(STACK_EXIT);
   }
   signal(SIGSEGV, SIG_DFL);
 }
+
+// A shared mapping takes pages only where they are touched, also in the eyes of RLIMIT_DATA.
+void reserve_area() {
+  void* memory = mmap(nullptr, MOST_STACKS * STACK_BYTES, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw OutOfStacks("no addresses for the stacks of warps");
+  area = static_cast<u8*>(memory);
+}
+
 }  // namespace
 
 void watch_stacks() {
@@ -81,20 +91,18 @@ void watch_stacks() {
 }
 
 u8* make_stack() {
-  {
-    std::lock_guard lock(pool_mutex);
-    if (!pool.empty()) {
-      u8* stack = pool.back();
-      pool.pop_back();
-      return stack;
-    }
-  }
-  void* memory = mmap(nullptr, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-  if (memory == MAP_FAILED) throw std::runtime_error("no memory for the stacks of warps");
-  mprotect(memory, GUARD, PROT_NONE);
   std::lock_guard lock(pool_mutex);
-  all.push_back(static_cast<u8*>(memory));
-  return all.back();
+  if (!pool.empty()) {
+    u8* stack = pool.back();
+    pool.pop_back();
+    return stack;
+  }
+  if (!area) reserve_area();
+  u8* stack = area + made * STACK_BYTES;
+  if (made == MOST_STACKS || mprotect(stack + GUARD, STACK_BYTES - GUARD, PROT_READ | PROT_WRITE) != 0)
+    throw OutOfStacks("no memory for the stacks of so many warps");
+  ++made;
+  return stack;
 }
 
 void drop_stack(u8* stack) {

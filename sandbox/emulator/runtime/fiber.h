@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <stdexcept>
 
 #include "abi.h"
 
@@ -9,7 +10,11 @@ namespace kw {
 
 constexpr size_t STACK_BYTES = 1 << 20;
 
-u8* make_stack();                              // throws std::runtime_error; a guard page lies below
+struct OutOfStacks : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+u8* make_stack();  // throws OutOfStacks; a guard page lies below
 void* start_fiber(u8* stack, void (*function)(void*), void* argument);  // stack pointer to switch to
 void drop_stack(u8* stack);  // kept for the next
 

@@ -1,5 +1,7 @@
 #include "grid.h"
 
+#include <atomic>
+#include <cstring>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -10,9 +12,33 @@ namespace kw {
 namespace {
 
 constexpr u32 MAX_SHARED = 232448;  // 227 KiB, the most a block can have on sm_90
-constexpr u64 MAX_COOPERATIVE_BLOCKS = 32;  // each needs a thread of its own
+constexpr u32 MULTIPROCESSORS = 132;  // of an H200
+constexpr u64 WORKSPACE = VARIABLE_BASE + VARIABLE_BYTES - GUARD_BYTES;
+constexpr u64 WORKSPACE_BYTES = 256;
+
+std::atomic<u32> launches{0};
 
 GridOutcome refused(const std::string& message) { return {GridOutcome::End::unsupported, message, {}, {}}; }
+
+// Where the blocks of a cooperative grid meet: zeros, for one launch.
+class Workspace {
+ public:
+  Workspace(Device& device, bool wanted) : device_(device) {
+    if (!wanted) return;
+    if (std::string problem = device_.allocate(WORKSPACE, WORKSPACE_BYTES, "the grid's workspace", true, 0); !problem.empty())
+      throw OutOfMemory(problem);
+    address = WORKSPACE;
+    std::memset(Device::pointer(address), 0, WORKSPACE_BYTES);
+  }
+  ~Workspace() {
+    if (address) device_.release(address);
+  }
+  Workspace(const Workspace&) = delete;
+  u64 address = 0;
+
+ private:
+  Device& device_;
+};
 
 }  // namespace
 
@@ -25,10 +51,7 @@ GridOutcome run_grid(Module& module, Device& device, const LaunchRequest& reques
   if (u64{kernel.dynamic_offset} + request.dynamic_shared > MAX_SHARED)
     return refused("more shared memory than a block can have");
   u64 wanted = std::min<u64>(blocks, static_cast<u64>(std::max(1, options.threads)));
-  if (request.cooperative) {
-    if (blocks > MAX_COOPERATIVE_BLOCKS) return refused("a cooperative launch of more than 32 blocks");
-    wanted = blocks;  // all of them have to be resident
-  }
+  Workspace workspace(device, request.cooperative);
   Launch launch;
   launch.request = &request;
   launch.module = &module;
@@ -38,7 +61,13 @@ GridOutcome run_grid(Module& module, Device& device, const LaunchRequest& reques
   launch.checks = options.checks;
   launch.findings = options.findings;
   launch.print = &options.print;
+  launch.seed = options.seed;
+  launch.multiprocessors = options.multiprocessors ? options.multiprocessors : MULTIPROCESSORS;
+  launch.number = ++launches;
+  launch.workspace = workspace.address;
+  launch.workers = static_cast<int>(wanted);
   launch.blocks = blocks;
+  launch.watch.join(launch.workers);
   if (launch.count) device.clear_sectors();
   std::vector<std::unique_ptr<Worker>> workers;
   for (u64 i = 0; i < wanted; ++i) workers.push_back(std::make_unique<Worker>(launch));

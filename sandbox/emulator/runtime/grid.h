@@ -19,6 +19,8 @@ struct GridOptions {
   // dropped) and ends as `fault` all the same where a device would have failed. Null: the first error ends it.
   Findings* findings = nullptr;
   std::function<void(std::string_view)> print = {};  // takes what kernels print, piece by piece; from one thread at a time
+  u64 seed = 0;          // not 0: blocks, warps and lanes take their turns in an order of their own
+  u32 multiprocessors = 0;  // that the kernel is told of; 0: as many as an H200 has
 };
 
 struct GridOutcome {

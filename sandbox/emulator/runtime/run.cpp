@@ -1,9 +1,14 @@
 #include "run.h"
 
+#include <sys/resource.h>
+
 #include <chrono>
 #include <cstring>
+#include <new>
+#include <thread>
 
 #include "fiber.h"
+#include "order.h"
 
 namespace kw {
 
@@ -31,11 +36,7 @@ u32 site_line(const Warp* warp, u32 site) { return warp->worker->launch.module->
 
 void yield_to_scheduler(Warp* warp) { kw_switch_stack(&warp->stack_pointer, warp->worker->scheduler_stack); }
 
-namespace {
-
-constexpr u8 UNDEFINED = 0xFF;  // in every byte of a local variable at first: as a float not a number
-
-[[noreturn]] void leave_for_good(Warp* warp) {
+void leave_for_good(Warp* warp) {
   warp->status = Status::finished;
   yield_to_scheduler(warp);
   __builtin_unreachable();
@@ -46,25 +47,18 @@ void place_thread(const Warp* warp, u32 lane, u32 (&thread)[3]) {
 }
 
 // An error that ends the launch here.
-void record(Launch& launch, u64 block, Finding fault) {
+void record(const Block& block, Finding fault) {
+  Launch& launch = *block.launch;
+  std::memcpy(fault.block, block.index, sizeof fault.block);
   fault.kernel = launch.request->kernel->name;
   if (launch.findings) launch.findings->add(fault);
   std::lock_guard lock(launch.mutex);
-  if (block >= launch.fault_block.load()) return;
+  if (block.place >= launch.fault_place.load()) return;
   launch.fault = std::move(fault);
-  launch.fault_block = block;
+  launch.fault_place = block.place;
 }
 
-void run_warp(void* argument) {
-  Warp* warp = static_cast<Warp*>(argument);
-  warp->shared = warp->block->shared.bytes.data();
-  warp->worker->launch.request->kernel->function(warp);
-  leave_for_good(warp);
-}
-
-}  // namespace
-
-static void place(Finding& finding, const Warp* warp, u32 lane) {
+static void locate(Finding& finding, const Warp* warp, u32 lane) {
   std::memcpy(finding.block, warp->block->index, sizeof finding.block);
   place_thread(warp, lane, finding.thread);
 }
@@ -72,8 +66,8 @@ static void place(Finding& finding, const Warp* warp, u32 lane) {
 void fail(Warp* warp, u32 lane, u32 line, const char* kind, const std::string& message, std::optional<u64> address,
           const char* space) {
   Finding fault{.kind = kind, .message = message, .line = line, .address = address, .space = space};
-  place(fault, warp, lane);
-  record(warp->worker->launch, warp->block->linear, std::move(fault));
+  locate(fault, warp, lane);
+  record(*warp->block, std::move(fault));
   leave_for_good(warp);
 }
 
@@ -81,9 +75,9 @@ void report(Warp* warp, u32 lane, u32 place_of, const char* kind, Finding findin
   Launch& launch = warp->worker->launch;
   if (finding.note && !launch.findings) return;
   finding.kind = kind;
-  place(finding, warp, lane);
+  locate(finding, warp, lane);
   if (!launch.findings) {
-    record(launch, warp->block->linear, std::move(finding));
+    record(*warp->block, std::move(finding));
     leave_for_good(warp);
   }
   finding.kernel = launch.request->kernel->name;
@@ -106,164 +100,152 @@ void give_up(Warp* warp, const char* unsupported) {
   leave_for_good(warp);
 }
 
-Worker::Worker(Launch& shared_launch) : launch(shared_launch) { prepare(); }
+namespace {
 
-Worker::~Worker() {
-  for (u8* stack : stacks_) drop_stack(stack);
+// Rounds of turns that a block gets before others do, though its warps compute: those that only seem to (counting
+// while they wait) must not keep the others away for ever.
+constexpr int ROUNDS = 8;
+constexpr size_t SEEDED_RESIDENTS = 4;
+
+// How many blocks a worker may hold: what the process may use, and what a warp's stack takes in earnest.
+size_t most_residents(const Launch& launch) {
+  constexpr u64 MOST_BYTES = u64{4} << 30;
+  constexpr u64 STACK_IN_USE = 1 << 15, MARKS = 5;  // shared memory and its marks
+  const LaunchRequest& request = *launch.request;
+  rlimit limit{};
+  getrlimit(RLIMIT_DATA, &limit);
+  u64 bytes = limit.rlim_cur == RLIM_INFINITY ? MOST_BYTES : std::min<u64>(MOST_BYTES, limit.rlim_cur / 2);
+  u64 per_warp = STACK_IN_USE + u64{request.kernel->local_bytes} * LANES;
+  u64 per_block = warp_count(request) * per_warp + MARKS * shared_bytes(request) + sizeof(Block);
+  return static_cast<size_t>(std::max<u64>(1, bytes / static_cast<u64>(launch.workers) / per_block));
 }
 
-void Worker::prepare() {
-  const LaunchRequest& request = *launch.request;
-  const Kernel& kernel = *request.kernel;
-  counters.assign(launch.module->sites.size() * COUNTERS, 0);
-  u32 threads = request.block[0] * request.block[1] * request.block[2];
-  u32 warp_count = (threads + LANES - 1) / LANES;
-  u32 shared_total = request.dynamic_shared ? kernel.dynamic_offset + request.dynamic_shared : kernel.static_shared;
-  block_.launch = &launch;
-  block_.worker = this;
-  block_.shared.prepare(shared_total, kernel.narrow_shared);
-  local_stride_ = kernel.local_bytes * LANES;
-  locals_.assign(size_t{local_stride_} * warp_count, UNDEFINED);
-  for (u32 index = 0; index < warp_count; ++index) {
-    auto warp = std::make_unique<Warp>();
-    std::memset(static_cast<void*>(warp.get()), 0, sizeof(Warp));
-    warp->parameters = request.parameters.data();
-    warp->counters = counters.data();
-    for (int axis = 0; axis < 3; ++axis) {
-      warp->nctaid[axis] = request.grid[axis];
-      warp->ntid[axis] = request.block[axis];
-    }
-    warp->warpid = index;
-    warp->nwarpid = warp_count;
-    warp->shared_total = shared_total;
-    warp->shared_dynamic = request.dynamic_shared;
-    warp->block = &block_;
-    warp->worker = this;
-    warp->locals = locals_.data() + size_t{local_stride_} * index;
-    for (u32 lane = 0; lane < LANES; ++lane) {
-      u32 thread = index * LANES + lane;
-      if (thread < threads) warp->started |= u32{1} << lane;
-      warp->tid[0][lane] = thread % request.block[0];
-      warp->tid[1][lane] = thread / request.block[0] % request.block[1];
-      warp->tid[2][lane] = thread / request.block[0] / request.block[1];
-    }
-    block_.warps.push_back(warp.get());
-    warp_storage_.push_back(std::move(warp));
-    stacks_.push_back(make_stack());
+}  // namespace
+
+Worker::Worker(Launch& its_launch) : launch(its_launch), counters(its_launch.module->sites.size() * COUNTERS) {
+  spare_.push_back(std::make_unique<Block>(launch, *this));
+  most_ = most_residents(launch);
+}
+
+// One round suffices where a seed mixes the blocks.
+Worker::Turn Worker::run_turn(Block& block) {
+  Turn turn = Turn::computes;
+  bool progressed = false;
+  for (int round = 0; round < (launch.seed ? 1 : ROUNDS) && turn == Turn::computes; ++round) {
+    turn = run_round(block);
+    progressed = progressed || turn != Turn::waits;
   }
+  if (progressed) launch.watch.progressed();
+  return turn;
+}
+
+// Every warp of the block that can run gets a turn.
+Worker::Turn Worker::run_round(Block& block) {
+  bool ran = false, unfinished = false, only_waits = true, at_barriers = false;
+  if (launch.seed) shuffle_warps(block);
+  for (Warp* warp : block.warps) {
+    if (warp->status == Status::ready) {
+      warp->spin.moved = warp->spin.waits = false;
+      warp->spin.rotations = 0;
+      kw_switch_stack(&scheduler_stack, warp->stack_pointer);
+      ran = true;
+      only_waits = only_waits && warp->status == Status::ready && warp->spin.waits;
+      if (launch.stopped(block.place + 1)) return Turn::stopped;
+    }
+    unfinished = unfinished || warp->status != Status::finished;
+    at_barriers = at_barriers || warp->status == Status::waiting;
+  }
+  if (!unfinished) return Turn::ended;
+  if (at_barriers && block.complete_barriers()) return Turn::computes;
+  if (ran) return only_waits ? Turn::waits : Turn::computes;
+  block.report_stuck();
+  return Turn::stopped;
+}
+
+void Worker::shuffle_warps(Block& block) {
+  for (size_t left = block.warps.size(); left > 1; --left)
+    std::swap(block.warps[left - 1], block.warps[next_random(block.random) % left]);
 }
 
 void Worker::run() {
   watch_stacks();
-  while (true) {
-    u64 linear = launch.next.fetch_add(1);
-    if (linear >= launch.blocks || launch.stopped(linear)) return;
-    if (monotonic_seconds() > launch.deadline) {
-      launch.timed_out = true;
-      return;
+  size_t at = 0;
+  bool all_wait = true;
+  while (!launch.stopped(0)) {
+    while (resident.size() < (launch.seed ? SEEDED_RESIDENTS : 1) && start_block()) {
     }
-    run_block(linear);
+    if (resident.empty()) break;
+    Turn turn = run_turn(*resident[at]);
+    all_wait = all_wait && turn == Turn::waits;
+    if (turn == Turn::ended) count_ended(*resident[at]);
+    if (turn == Turn::ended || turn == Turn::stopped) {
+      spare_.push_back(std::move(resident[at]));
+      resident.erase(resident.begin() + static_cast<std::ptrdiff_t>(at));
+    } else {
+      ++at;
+    }
+    if (at < resident.size()) continue;
+    bool started = !resident.empty() && start_blocks(all_wait ? resident.size() : 1);
+    if (!resident.empty() && !started && all_wait && !wait_for_others()) break;
+    at = 0;
+    all_wait = true;
   }
+  launch.watch.leave();
 }
 
-void Worker::run_block(u64 linear) {
-  const LaunchRequest& request = *launch.request;
-  block_.linear = linear;
-  block_.index[0] = static_cast<u32>(linear % request.grid[0]);
-  block_.index[1] = static_cast<u32>(linear / request.grid[0] % request.grid[1]);
-  block_.index[2] = static_cast<u32>(linear / request.grid[0] / request.grid[1]);
-  block_.shared.start_block();
-  block_.global_epochs.clear();
-  for (BarrierState& barrier : block_.barriers) barrier = {};
-  u64 barriers_before = barriers;
-  for (size_t index = 0; index < block_.warps.size(); ++index) {
-    Warp* warp = block_.warps[index];
-    std::memcpy(warp->ctaid, block_.index, sizeof warp->ctaid);
-    warp->instructions = 0;
-    warp->live = warp->started;
-    warp->fuel = FUEL;
-    warp->synced = 0;
-    warp->status = Status::ready;
-    warp->stack_end = stacks_[index] + STACK_BYTES;
-    warp->stack_pointer = start_fiber(stacks_[index], run_warp, warp);
+bool Worker::start_blocks(size_t wanted) {
+  bool started = false;
+  while (wanted-- && start_block()) started = true;
+  return started;
+}
+
+bool Worker::start_block() {
+  if (launch.next.load() >= launch.blocks) return false;
+  if (monotonic_seconds() > launch.deadline) {
+    launch.timed_out = true;
+    return false;
   }
-  while (true) {
-    bool unfinished = false, ran = false;
-    for (Warp* warp : block_.warps) {
-      if (warp->status == Status::ready) {
-        kw_switch_stack(&scheduler_stack, warp->stack_pointer);
-        ran = true;
-        if (launch.stopped(linear + 1)) return;
-      }
-      unfinished = unfinished || warp->status != Status::finished;
-    }
-    if (!unfinished) break;
-    if (!ran && !release_barriers()) {
-      report_stuck();
-      return;
+  if (spare_.empty()) {
+    if (resident.size() >= most_) return false;
+    try {
+      spare_.push_back(std::make_unique<Block>(launch, *this));
+    } catch (const std::exception&) {  // no stack, no memory
+      most_ = resident.size();
+      return false;
     }
   }
-  useless += barriers - barriers_before - std::min<u64>(block_.shared.useful, barriers - barriers_before);
+  u64 place = launch.next.fetch_add(1);
+  if (place >= launch.blocks || launch.stopped(place)) return false;
+  resident.push_back(std::move(spare_.back()));
+  spare_.pop_back();
+  resident.back()->start(place);
+  launch.watch.progressed();
+  return true;
+}
+
+// Called when all that the worker has waits and there is nothing to start. False: that will not change.
+bool Worker::wait_for_others() {
+  if (launch.fault_place.load() != ~u64{0}) return false;  // perhaps they wait for a block that was given up
+  if (launch.watch.all_wait(*this)) {
+    if (launch.next.load() < launch.blocks)
+      launch.unsupported = "more blocks that wait for one another than the emulator can hold at once";
+    else
+      for (const auto& block : resident) block->report_deadlock();
+    return false;
+  }
+  if (launch.workers > 1) std::this_thread::yield();
+  return true;
+}
+
+void Worker::count_ended(const Block& block) {
+  barriers += block.barriers_completed;
+  useless += block.barriers_completed - std::min<u64>(block.shared.useful, block.barriers_completed);
   u64 instructions = 0;
-  for (Warp* warp : block_.warps) {
+  for (const Warp* warp : block.warps) {
     warps.add(warp->instructions);
     instructions += warp->instructions;
   }
   blocks.add(instructions);
-}
-
-// Completes every barrier whose threads are there. Exited threads are not waited for.
-bool Worker::release_barriers() {
-  bool released = false;
-  for (int number = 0; number < 16; ++number) {
-    BarrierState& barrier = block_.barriers[number];
-    if (!barrier.arrived) continue;
-    bool full = true;
-    if (barrier.expected)
-      full = barrier.arrived >= barrier.expected;
-    else
-      for (Warp* warp : block_.warps)
-        full = full && (warp->status == Status::finished || (warp->status == Status::waiting && warp->barrier == number));
-    if (!full) continue;
-    complete(number, barrier);
-    released = true;
-  }
-  return released;
-}
-
-void Worker::complete(int number, BarrierState& barrier) {
-  BarrierState next;
-  next.result[0] = barrier.votes_count;
-  next.result[1] = barrier.votes_all ? ~u32{0} : 0;
-  next.result[2] = barrier.votes_any ? ~u32{0} : 0;
-  barrier = next;
-  ++block_.shared.epoch;
-  ++barriers;
-  for (Warp* warp : block_.warps) {
-    warp->synced = 0;
-    if (warp->status == Status::waiting && warp->barrier == number) warp->status = Status::ready;
-  }
-}
-
-void Worker::report_stuck() {
-  Finding fault;
-  fault.kind = "barrier";
-  std::string where;
-  u32 last = ~u32{0};
-  for (Warp* warp : block_.warps) {
-    if (warp->status != Status::waiting) continue;
-    if (where.empty()) {
-      fault.line = warp->barrier_line;
-      place_thread(warp, static_cast<u32>(__builtin_ctz(warp->live | 0x80000000)), fault.thread);
-    }
-    if (warp->barrier_line == last) continue;
-    last = warp->barrier_line;
-    where += (where.empty() ? "barrier " : ", barrier ") + std::to_string(warp->barrier) + " at line " +
-             std::to_string(warp->barrier_line);
-  }
-  fault.message = "the threads of the block wait at barriers that can never complete: " + where;
-  std::memcpy(fault.block, block_.index, sizeof fault.block);
-  record(launch, block_.linear, std::move(fault));
 }
 
 }  // namespace kw

@@ -15,6 +15,7 @@
 #include "device.h"
 #include "findings.h"
 #include "module.h"
+#include "progress.h"
 #include "shared.h"
 
 namespace kw {
@@ -36,29 +37,36 @@ struct Tally {
   void merge(const Tally& other);
 };
 
-// State that all workers of a launch share.
+// State that all workers of a launch share. Blocks start in the order of their places; place and linear index are
+// the same unless a seed shuffles them (order.h).
 struct Launch {
   const LaunchRequest* request;
   Module* module;
   Device* device;
   bool count;
   double deadline;  // of the monotonic clock
+  u64 seed;             // 0: in order
+  u32 multiprocessors;  // that blocks are said to run on
+  u32 number;           // %gridid
+  u64 workspace;        // of a cooperative grid
+  int workers;
   u64 blocks;
   u32 checks = ALL_CHECKS;
-  Findings* findings = nullptr;  // null: the first error ends the launch, notes are for nobody
-  std::atomic<u64> next{0};
-  std::atomic<u64> fault_block{~u64{0}};  // the lowest block with a fault: it is the one reported
+  Findings* findings = nullptr;           // null: the first error ends the launch, notes are for nobody
+  std::atomic<u64> next{0};               // place of the next block to start
+  std::atomic<u64> fault_place{~u64{0}};  // the lowest place of a block with a fault: it is the one reported
   std::atomic<bool> timed_out{false};
   std::atomic<const char*> unsupported{nullptr};
   std::mutex mutex;
   std::optional<Finding> fault;
   const std::function<void(std::string_view)>* print = nullptr;  // takes what kernels print
   std::mutex print_mutex;
+  DeadlockWatch watch;
 
   bool checked(Check check) const { return checks & check; }
   bool keeps_going() const { return findings != nullptr; }
-  bool stopped(u64 block) const {
-    return fault_block.load(std::memory_order_relaxed) < block || timed_out.load(std::memory_order_relaxed) ||
+  bool stopped(u64 place) const {
+    return fault_place.load(std::memory_order_relaxed) < place || timed_out.load(std::memory_order_relaxed) ||
            unsupported.load(std::memory_order_relaxed);
   }
 };
@@ -71,17 +79,40 @@ struct BarrierState {
   u32 result[3] = {};  // of the last reduction: count, all, any
 };
 
+constexpr int BARRIERS = 16;
+
+// A block that is resident: its warps with their stacks, its shared memory. Used again for block after block.
 struct Block {
+  Block(Launch& launch, Worker& worker);  // throws OutOfStacks, std::bad_alloc
+  ~Block();
+  Block(const Block&) = delete;
+  void start(u64 place);
+  bool complete_barriers();  // true: some warps go on
+  void report_stuck();       // every warp waits at a barrier
+  void report_deadlock();
+
   Launch* launch;
   Worker* worker;
-  u64 linear;
-  u32 index[3];
-  std::vector<Warp*> warps;
+  u64 place = 0, linear = 0;
+  u32 index[3] = {};
+  std::vector<Warp*> warps;  // in the order of their turns
+  u64 random = 0;            // state of its random numbers, for a seed
   SharedMemory shared;
-  BarrierState barriers[16];
+  BarrierState barriers[BARRIERS];
+  u64 barriers_completed = 0;
   // Epochs of the block's last load and store of each allocation, to see what barriers order in global memory.
   std::vector<std::pair<const Allocation*, std::pair<u32, u32>>> global_epochs;
+
+ private:
+  void complete(int number);
+
+  std::vector<std::unique_ptr<Warp>> warp_storage_;
+  std::vector<u8*> stacks_;
+  std::vector<u8> locals_;
 };
+
+u32 warp_count(const LaunchRequest& request);
+u32 shared_bytes(const LaunchRequest& request);
 
 // A finding that was told, and how often it came again.
 struct Repeat {
@@ -89,10 +120,10 @@ struct Repeat {
   u64 times = 0;
 };
 
-// One thread: runs blocks one after another, each warp on a fiber of its own.
+// One thread. It runs one block to its end, each warp on a fiber of its own; where the warps of all its blocks only
+// wait, it starts more blocks, for what they wait for may be done there.
 struct Worker {
-  explicit Worker(Launch& launch);
-  ~Worker();
+  explicit Worker(Launch& launch);  // throws as Block does
   Worker(const Worker&) = delete;
   void run();
 
@@ -104,23 +135,27 @@ struct Worker {
   const Allocation* hint = nullptr;
   // What was told, by kind and place.
   std::map<std::pair<const char*, u32>, Repeat> repeats;
+  DeadlockWatch::Confirmation confirmation;
+  std::vector<std::unique_ptr<Block>> resident;
 
  private:
-  void prepare();
-  void run_block(u64 linear);
-  bool release_barriers();
-  void report_stuck();
-  void complete(int number, BarrierState& barrier);
+  enum class Turn { ended, waits, computes, stopped };
+  Turn run_turn(Block& block);
+  Turn run_round(Block& block);
+  void shuffle_warps(Block& block);
+  bool start_block();
+  bool start_blocks(size_t wanted);
+  bool wait_for_others();
+  void count_ended(const Block& block);
 
-  Block block_;
-  std::vector<std::unique_ptr<Warp>> warp_storage_;
-  std::vector<u8*> stacks_;
-  std::vector<u8> locals_;
-  u32 local_stride_ = 0;
+  std::vector<std::unique_ptr<Block>> spare_;
+  size_t most_;  // blocks that it may hold
 };
 
 // Leaves the warp's fiber; it goes on when the scheduler picks it again.
 void yield_to_scheduler(Warp* warp);
+// The next basic block to run and, in state->mask, its lanes; -1 when all have left.
+extern "C" i32 kw_schedule(Warp* warp, State* state);
 
 // A finding about one lane that leaves the launch no way to go on. Never returns.
 [[noreturn]] void fail(Warp* warp, u32 lane, u32 line, const char* kind, const std::string& message,
@@ -129,7 +164,12 @@ void yield_to_scheduler(Warp* warp);
 void report(Warp* warp, u32 lane, u32 place, const char* kind, Finding finding);
 // Has this worker told a finding of this kind and place? Then it is counted only.
 bool repeated(Warp* warp, const char* kind, u32 place);
+[[noreturn]] void leave_for_good(Warp* warp);
 [[noreturn]] void give_up(Warp* warp, const char* unsupported);
+
+// Records the fault of a block, unless one that started earlier has one.
+void record(const Block& block, Finding fault);
+void place_thread(const Warp* warp, u32 lane, u32 (&thread)[3]);
 
 u32 site_line(const Warp* warp, u32 site);
 // Whether its code is lowered with checks and counters.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "order.h"
 #include "run.h"
 
 using namespace kw;
@@ -95,10 +96,10 @@ int schedule_parked(Warp* warp, State* state) {
 
 extern "C" {
 
-// The next basic block to run and, in state->mask, its lanes; -1 when all have left.
 i32 kw_schedule(Warp* warp, State* state) {
   u32 start = state->rotate;
   state->rotate = 0;
+  if (warp->worker->launch.seed) start = static_cast<u32>(next_random(warp->block->random) % state->blocks);
   for (u32 block = start; block < state->blocks; ++block)
     if (state->waiting[block]) return run_at(state, block, std::exchange(state->waiting[block], 0));
   for (u32 block = 0; block < start; ++block)
@@ -111,18 +112,13 @@ void kw_split(Warp*, State* state, u32 taken, u32 target, u32 next) {
   state->waiting[next] |= state->mask & ~taken;
 }
 
-// At a back edge without fuel: other lanes, then other warps get their turn.
-i32 kw_fuel(Warp* warp, State* state) {
-  state->waiting[state->target] |= state->mask;
-  state->rotate = state->target + 1 < state->blocks ? state->target + 1 : 0;
-  Launch& launch = warp->worker->launch;
-  if (monotonic_seconds() > launch.deadline) launch.timed_out = true;
-  warp->fuel = FUEL;
+// A warp that sleeps waits for others, most likely.
+void kw_sleep(Warp* warp, u32 mask, const u32* nanoseconds) {
+  if (!mask) return;
+  warp->slept += nanoseconds[std::countr_zero(mask)];
+  warp->spin.waits = !warp->spin.moved;
   yield_to_scheduler(warp);
-  return kw_schedule(warp, state);
 }
-
-void kw_yield(Warp* warp) { yield_to_scheduler(warp); }
 
 // Lanes at the start of a block that needs more of them. 1: run all the same.
 i32 kw_park(Warp* warp, State* state, u32 block, u32 note) {
@@ -261,7 +257,10 @@ u32 kw_barrier_reduce(Warp* warp, u32 site, u32 number, u32 threads, u32 mode, u
   return barrier.result[mode];
 }
 
-u64 kw_clock() {
-  return static_cast<u64>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+// Cycles of a warp: what it issued, how often it looked, what it slept. The same in each run.
+u64 kw_clock(Warp* warp) { return 1000 + 4 * warp->instructions + 16 * ++warp->clock_reads + 2 * warp->slept; }
+
+u64 kw_globaltimer() {
+  return static_cast<u64>(std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
 }
 }

@@ -113,13 +113,16 @@ class Machine:
         )
         return Prepared(Replay(LaunchPlan(operations=[*before, launch]), buffers, count, keep_going), kinds)
 
-    def run_all(self, prepared: Sequence[Prepared], *, seconds: float = 10, threads: int = 2) -> list[Run]:
+    def run_all(
+        self, prepared: Sequence[Prepared], *, seconds: float = 10, threads: int = 2, seed: int = 0
+    ) -> list[Run]:
         """In one process, up to the first that does not end well."""
         results = replay(
             self.lowered,
             [item.replay for item in prepared],
             seconds=seconds,
             threads=threads,
+            seed=seed,
             cancel=Cancellation(),
         )
         return [
@@ -135,10 +138,14 @@ class Machine:
         *arguments: Array | Out | np.generic | int | float,
         seconds: float = 10,
         threads: int = 2,
+        seed: int = 0,
         **launch: Any,
     ) -> Run:
         [run] = self.run_all(
-            [self.prepare(kernel, grid, block, *arguments, **launch)], seconds=seconds, threads=threads
+            [self.prepare(kernel, grid, block, *arguments, **launch)],
+            seconds=seconds,
+            threads=threads,
+            seed=seed,
         )
         return run
 

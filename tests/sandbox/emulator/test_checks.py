@@ -114,8 +114,9 @@ __global__ void traps(int *y, int limit) {
   y[threadIdx.x] = 1;
 }
 __global__ void forever(volatile int *y) {
-  while (y[0] == 0) { }
-  y[1] = 1;
+  int turns = 0;
+  while (y[0] == 0) turns++;
+  y[1] = turns;
 }
 __global__ void local_array(int *y, int at) {
   int values[8];
