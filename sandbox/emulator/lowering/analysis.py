@@ -87,6 +87,9 @@ UNIFORM_SPECIALS = (
 )
 
 
+_POLLED_LOADS = frozenset({"volatile", "relaxed", "acquire", "mmio", "cg", "cv"})
+
+
 @dataclass
 class Block:
     index: int
@@ -106,6 +109,15 @@ class Analysis:
 
 def block_has(block: Block, name: str) -> bool:
     return any(instruction.parts[0] == name for instruction in block.instructions)
+
+
+def polling(block: Block) -> bool:
+    """Whether the block looks at what other threads may change: who goes around it may be waiting."""
+    return any(
+        item.parts[0] in ("atom", "call", "nanosleep", "mbarrier")
+        or (item.parts[0] == "ld" and not _POLLED_LOADS.isdisjoint(item.parts))
+        for item in block.instructions
+    )
 
 
 def is_barrier(instruction: Instruction) -> bool:

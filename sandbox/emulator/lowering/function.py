@@ -9,7 +9,14 @@ they can run.
 from __future__ import annotations
 
 from sandbox.emulator.lowering import abi, access, bits, choices, conversions, floats, integers, memory
-from sandbox.emulator.lowering.analysis import TERMINATORS, analyse, block_has, branch_target, index_targets
+from sandbox.emulator.lowering.analysis import (
+    TERMINATORS,
+    analyse,
+    block_has,
+    branch_target,
+    index_targets,
+    polling,
+)
 from sandbox.emulator.lowering.arithmetic import HANDLERS, refuse_unknown_parts
 from sandbox.emulator.lowering.builder import Builder, ModuleContext, Value
 from sandbox.emulator.lowering.calls import function_symbol, lower_call
@@ -428,7 +435,8 @@ class FunctionLowering(Builder):
             self.emit(f"br i1 {empty}, label %{out}, label %{on}")
             self.lines.append(f"{out}:")
             self.emit(f"store i32 {target}, ptr %state.target")
-            self.emit(f"store i32 {self.line}, ptr %state.line")
+            polls = any(map(polling, self.analysis.blocks[target : index + 1]))
+            self.emit(f"store i32 {2 * self.line + polls}, ptr %state.line")
             self.emit("br label %tired")
             self.lines.append(f"{on}:")
         live = self.op("load i32, ptr %live.place")

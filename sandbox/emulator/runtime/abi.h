@@ -57,6 +57,7 @@ struct Spin {
   u32 returns;      // times it was in that state again
   u32 epoch_looks;
   u32 line, lane;   // of the last back edge
+  bool polls;       // its loop looks at what other threads may change
 };
 
 // One warp. The first part is read by lowered code at fixed offsets.
@@ -124,7 +125,7 @@ struct State {
   u32 live;    // of a device function: lanes that have not returned
   u32 is_kernel;
   u32 forced;  // block + 1 of a warp collective that runs although lanes are missing
-  u32 line;    // of the back edge where fuel ran out
+  u32 line;    // of the back edge where fuel ran out, times 2; + 1 if its loop polls (lowering/analysis.py)
   u32 waiting[1];  // [blocks], then parked[blocks], then notes[blocks]
 
   u32* parked() { return waiting + blocks; }

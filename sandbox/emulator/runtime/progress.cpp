@@ -73,11 +73,13 @@ bool others_wait(const State* state, u32 here) {
   return false;
 }
 
-// Every ready warp of the worker's blocks came back to where it was. (The others wait at barriers.)
+// Every ready warp of the worker's blocks looks for what others do, and came back to where it was. (The rest wait at
+// barriers.) A loop that does not even look is endless, not waiting.
 bool all_return(const Worker& worker, u64 epoch) {
   for (const auto& block : worker.resident)
     for (const Warp* warp : block->warps)
-      if (warp->status == Status::ready && (warp->spin.epoch != epoch || warp->spin.returns < RETURNS)) return false;
+      if (warp->status == Status::ready && (!warp->spin.polls || warp->spin.epoch != epoch || warp->spin.returns < RETURNS))
+        return false;
   return true;
 }
 
@@ -121,7 +123,8 @@ extern "C" i32 kw_out_of_fuel(Warp* warp, State* state, const u8* registers) {
   Launch& launch = *warp->block->launch;
   Spin& spin = warp->spin;
   u32 here = state->target;
-  spin.line = state->line;
+  spin.line = state->line >> 1;
+  spin.polls = state->line & 1;
   spin.lane = static_cast<u32>(std::countr_zero(state->mask));
   if (monotonic_seconds() > launch.deadline) launch.timed_out = true;
   if (launch.stopped(warp->block->place + 1)) yield_to_scheduler(warp);

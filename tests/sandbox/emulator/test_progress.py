@@ -157,6 +157,9 @@ __global__ void timed_wait(volatile int *flag, long long cycles, int *out) {
   while (flag[0] == 0 && (now = clock64()) - start < cycles) { }
   out[0] = now - start >= cycles;
 }
+__global__ void same_again(const float *x, volatile float *y, int again) {
+  while (again) y[threadIdx.x] = 2 * x[threadIdx.x];
+}
 __global__ void long_compute(int n, unsigned *out) {
   unsigned state = threadIdx.x;
   for (int i = 0; i < n; i++) { state = state * 1664525u + 1013904223u; asm volatile(""); }
@@ -290,4 +293,10 @@ def test_what_only_takes_long_is_no_deadlock(machine: Machine, threads: int) -> 
 
 def test_an_endless_computation_is_a_timeout(machine: Machine, threads: int) -> None:
     run = machine.run("long_compute", 1, 32, 2**31 - 1, Out(32, "uint32"), threads=threads, seconds=0.5)
+    assert run.result.status == "timeout"
+
+
+def test_an_endless_loop_that_waits_for_nobody_is_a_timeout(machine: Machine, threads: int) -> None:
+    """It has no effect on itself either, but it does not look at what others do."""
+    run = machine.run("same_again", 1, 32, np.ones(32, "f4"), Out(32), 1, threads=threads, seconds=0.5)
     assert run.result.status == "timeout"
