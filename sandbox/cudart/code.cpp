@@ -48,17 +48,22 @@ DeviceCode::Lowered DeviceCode::lower(int module, const std::string &symbol, std
     if (found == code.lowered.end()) {
         Service::Answer answer = service_.ask("lower\t" + std::to_string(module) + "\t" + symbol);
         if (!answer.ok() || answer.file < 0) {
-            problem = answer.why();
+            problem = answer.said() ? "" : answer.why();
             return {};
         }
         // The file stays open: the loader knows libraries by their path, which must not come to mean another one.
         std::string path = "/proc/self/fd/" + std::to_string(answer.file);
-        auto loaded = std::make_unique<kw::Module>(path);
-        if (code.placed)
-            bind(code, *loaded);
-        else
-            place_variables(code, *loaded);
-        found = code.lowered.emplace(symbol, std::move(loaded)).first;
+        try {
+            auto loaded = std::make_unique<kw::Module>(path);
+            if (code.placed)
+                bind(code, *loaded);
+            else
+                place_variables(code, *loaded);
+            found = code.lowered.emplace(symbol, std::move(loaded)).first;
+        } catch (const std::runtime_error &error) {
+            problem = error.what();
+            return {};
+        }
     }
     // A text is lowered alone, so it is the first module of its library.
     const kw::Kernel *kernel = found->second->kernel(0, symbol);
@@ -71,16 +76,26 @@ void DeviceCode::place_variables(Unit &unit, kw::Module &code) {
     for (const kw::Variable &variable : code.variables) {
         if (variable.external) continue;
         Address at = (next_variable_ + 255) & ~Address{255};
-        std::string problem = memory_.allocate(at, variable.bytes, variable.name, true, 0);
-        if (!problem.empty()) throw std::runtime_error("no room for the variable " + variable.name + ": " + problem);
         unit.variables[variable.name] = at;
         next_variable_ = at + variable.bytes + kw::GUARD_BYTES;
     }
     bind(unit, code);
+    fill_variables(code);
+}
+
+void DeviceCode::fill_variables(const kw::Module &code) {
     for (const kw::Variable &variable : code.variables) {
-        std::vector<kw::u8> image = variable.external ? std::vector<kw::u8>() : code.image(variable);
+        if (variable.external) continue;
+        std::string problem = memory_.allocate(variable.address, variable.bytes, variable.name, true, 0);
+        if (!problem.empty()) throw std::runtime_error("no room for the variable " + variable.name + ": " + problem);
+        std::vector<kw::u8> image = code.image(variable);
         if (!image.empty()) std::memcpy(kw::Device::pointer(variable.address), image.data(), image.size());
     }
+}
+
+void DeviceCode::reset() {
+    for (auto &[module, unit] : units_)
+        if (unit.placed) fill_variables(*unit.lowered.begin()->second);
 }
 
 void DeviceCode::bind(const Unit &unit, kw::Module &code) const {
@@ -97,6 +112,6 @@ Address DeviceCode::address(int module, const std::string &name, std::string &pr
         lower(module, kernel->first, problem);
     auto found = code.variables.find(name);
     if (found != code.variables.end()) return found->second;
-    if (problem.empty()) problem = code.problem.empty() ? "no kernel of its file uses it" : code.problem;
+    if (problem.empty()) problem = code.problem.empty() ? "no kernel of its file could be lowered" : code.problem;
     return 0;
 }

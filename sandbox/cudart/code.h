@@ -22,11 +22,15 @@ class DeviceCode {
         kw::Module *module = nullptr;
         const kw::Kernel *kernel = nullptr;
     };
-    // The kernel as native code, lowered on its first launch. Null, and why: in words for people.
+    // The kernel as native code, lowered on its first launch. Null, and why: in words for people, or "" where
+    // the service has told them.
     Lowered lower(int module, const std::string &symbol, std::string &problem);
 
     // Where a variable lies; 0, and why.
     Address address(int module, const std::string &name, std::string &problem);
+
+    // Gives the variables back what they held at first, where device memory was emptied.
+    void reset();
 
   private:
     struct Unit {
@@ -40,6 +44,7 @@ class DeviceCode {
 
     Unit &unit(int module);
     void place_variables(Unit &unit, kw::Module &code);
+    void fill_variables(const kw::Module &code);
     void bind(const Unit &unit, kw::Module &code) const;
 
     Service &service_;

@@ -1,7 +1,7 @@
-// The device's limits, streams, events and errors.
+// The device: how many, what it is, what it can do.
 #include <cstring>
 
-#include "runtime.h"
+#include "work.h"
 
 namespace {
 
@@ -57,6 +57,26 @@ const std::map<int, int> &attribute_constants() {
     return *table;
 }
 
+// What programs may do besides and recordings do not hold: shared memory of host and device, textures.
+const std::map<int, int> &program_attributes() {
+    static const auto *table = new std::map<int, int>{
+        {19, 1},  // maps host memory
+        {21, 131072}, {22, 131072}, {23, 65536}, {24, 16384}, {25, 16384}, {26, 16384},  // textures: 1D, 2D, 3D
+        {27, 32768},  {28, 32768},  {29, 2048},                                          // 2D layered
+        {42, 32768},  {43, 2048},                                                        // 1D layered
+        {53, 32768},  {54, 32768},  {55, 16384}, {56, 16384}, {57, 16384}, {58, 16384},  // surfaces: 1D, 2D, 3D
+        {59, 32768},  {60, 2048},   {61, 32768}, {62, 32768}, {63, 2048},
+        {69, 268435456}, {70, 131072}, {71, 65000}, {72, 2097120},  // linear textures
+        {83, 1},   // managed memory
+        {86, 1},   // native atomics between host and device
+        {89, 1},   // managed memory while kernels run
+        {99, 1},   // registers host memory
+        {101, 1},  // the host reads managed memory in place
+        {108, 1}, {113, 1},
+    };
+    return *table;
+}
+
 }  // namespace
 
 EXPORT cudaError_t cudaGetDeviceCount(int *count) {
@@ -69,16 +89,132 @@ EXPORT cudaError_t cudaGetDevice(int *device) {
     return cudaSuccess;
 }
 
-EXPORT cudaError_t cudaSetDevice(int device) { return Call().end(device == 0 ? cudaSuccess : cudaErrorInvalidDevice); }
-EXPORT cudaError_t cudaInitDevice(int device, unsigned, unsigned) { return cudaSetDevice(device); }
-EXPORT cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
-EXPORT cudaError_t cudaDeviceSynchronize() { return Call().refused(); }
+static cudaError_t known_device(int device) { return Call().end(device == 0 ? cudaSuccess : cudaErrorInvalidDevice); }
+
+EXPORT cudaError_t cudaSetDevice(int device) { return known_device(device); }
+EXPORT cudaError_t cudaInitDevice(int device, unsigned, unsigned) { return known_device(device); }
+
+EXPORT cudaError_t cudaSetValidDevices(int *devices, int count) {
+    Call call;
+    for (int i = 0; i < count; i++)
+        if (devices[i]) return call.end(cudaErrorInvalidDevice);
+    return cudaSuccess;
+}
+
+EXPORT cudaError_t cudaChooseDevice(int *device, const cudaDeviceProp *) {
+    *device = 0;
+    return cudaSuccess;
+}
+
+EXPORT cudaError_t cudaSetDeviceFlags(unsigned flags) {
+    runtime().device_flags = flags;
+    return cudaSuccess;
+}
+
+EXPORT cudaError_t cudaGetDeviceFlags(unsigned *flags) {
+    constexpr unsigned kMapHost = 8;
+    *flags = runtime().device_flags | kMapHost;
+    return cudaSuccess;
+}
+
+EXPORT cudaError_t cudaGetLastError();
+
+EXPORT cudaError_t cudaDeviceReset() {
+    wait_for_host_calls(nullptr);
+    Call call;
+    Runtime &state = runtime();
+    if (!call.backend()) return call.end(cudaErrorInitializationError);
+    if (cudaError_t error = state.sticky ? cudaSuccess : call.refused_in_records("cudaDeviceReset")) return error;
+    call.backend()->reset();
+    for (auto &[address, allocation] : state.allocations) state.addresses.give_back(address, allocation.bytes);
+    state.allocations.clear();
+    state.streams.clear();
+    state.events.clear();
+    state.sticky = cudaSuccess;
+    cudaGetLastError();
+    return cudaSuccess;
+}
+
+// How caches are split changes nothing of what a program sees.
+
 EXPORT cudaError_t cudaDeviceSetCacheConfig(int) { return cudaSuccess; }
 EXPORT cudaError_t cudaDeviceSetSharedMemConfig(int) { return cudaSuccess; }
-EXPORT cudaError_t cudaDeviceSetLimit(int, size_t) { return cudaSuccess; }
 EXPORT cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
 EXPORT cudaError_t cudaProfilerStart() { return cudaSuccess; }
 EXPORT cudaError_t cudaProfilerStop() { return cudaSuccess; }
+
+EXPORT cudaError_t cudaDeviceGetCacheConfig(int *config) {
+    *config = 0;
+    return cudaSuccess;
+}
+
+EXPORT cudaError_t cudaDeviceGetSharedMemConfig(int *config) {
+    constexpr int kFourByteBanks = 1;
+    *config = kFourByteBanks;
+    return cudaSuccess;
+}
+
+// Limits, by number: stack of a thread, printf's buffer, the device heap, two of device-side launches, two of L2.
+static const size_t kLimits[] = {1024, 7340032, 8388608, 2, 2048, 64, 0};
+
+EXPORT cudaError_t cudaDeviceGetLimit(size_t *value, int limit) {
+    Call call;
+    if (limit < 0 || limit > 6 || !value) return call.end(cudaErrorInvalidValue);
+    auto set = runtime().limits.find(limit);
+    *value = set == runtime().limits.end() ? kLimits[limit] : set->second;
+    return cudaSuccess;
+}
+
+EXPORT cudaError_t cudaDeviceSetLimit(int limit, size_t value) {
+    Call call;
+    if (limit < 0 || limit > 6) return call.end(cudaErrorInvalidValue);
+    runtime().limits[limit] = value;
+    if (call.backend()) call.backend()->limit(limit, value);
+    return cudaSuccess;
+}
+
+// There is one device, so there are no peers.
+
+EXPORT cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
+    *can = 0;
+    return known_device(device ? device : peer);
+}
+
+EXPORT cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return Call().end(cudaErrorInvalidDevice); }
+EXPORT cudaError_t cudaDeviceDisablePeerAccess(int) { return Call().end(cudaErrorInvalidDevice); }
+EXPORT cudaError_t cudaDeviceGetP2PAttribute(int *, int, int, int) { return Call().end(cudaErrorInvalidDevice); }
+
+EXPORT cudaError_t cudaDeviceGetPCIBusId(char *id, int room, int device) {
+    if (!id || room < 13) return Call().end(cudaErrorInvalidValue);
+    std::strncpy(id, "0000:00:00.0", static_cast<size_t>(room));
+    return known_device(device);
+}
+
+EXPORT cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *id) {
+    *device = 0;
+    return Call().end(id && std::strstr(id, "00:00") ? cudaSuccess : cudaErrorInvalidDevice);
+}
+
+EXPORT cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *width, const void *, int device) {
+    *width = size_t{1} << 28;
+    return known_device(device);
+}
+
+// There is no driver behind this library: who asks for its functions finds none.
+
+EXPORT cudaError_t cudaGetDriverEntryPoint(const char *, void **function, unsigned long long, int *result) {
+    constexpr int kNotFound = 1;
+    if (function) *function = nullptr;
+    if (result) *result = kNotFound;
+    return result ? cudaSuccess : Call().end(cudaErrorSymbolNotFound);
+}
+ALSO(cudaGetDriverEntryPoint_ptsz, cudaGetDriverEntryPoint)
+
+EXPORT cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned, unsigned long long flags,
+                                                    int *result) {
+    return cudaGetDriverEntryPoint(symbol, function, flags, result);
+}
+ALSO(cudaGetDriverEntryPointByVersion_ptsz, cudaGetDriverEntryPointByVersion)
 
 EXPORT cudaError_t cudaDriverGetVersion(int *version) {
     *version = 13000;
@@ -96,6 +232,8 @@ EXPORT cudaError_t cudaDeviceGetAttribute(int *value, int attribute, int device)
         *value = as_int(runtime().device[limit->second]);
     if (auto constant = attribute_constants().find(attribute); constant != attribute_constants().end())
         *value = constant->second;
+    bool program = call.backend() && !call.backend()->records();
+    if (auto own = program_attributes().find(attribute); program && own != program_attributes().end()) *value = own->second;
     if (attribute == 120) *value = runtime().device["major"] >= 9;  // clusters
     return cudaSuccess;
 }
@@ -135,142 +273,9 @@ EXPORT cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int devic
     p.maxBlocksPerMultiProcessor = as_int(limits["max_blocks_per_sm"]);
     p.reservedSharedMemPerBlock = limits["reserved_shared_bytes_per_block"];
     p.clusterLaunch = p.major >= 9;
+    if (call.backend() && !call.backend()->records()) {
+        p.canMapHostMemory = p.managedMemory = p.concurrentManagedAccess = p.hostRegisterSupported = 1;
+        p.directManagedMemAccessFromHost = p.hostNativeAtomicSupported = 1;
+    }
     return cudaSuccess;
 }
-
-// Streams and events. Everything happens in the order of the calls, which every dependency between streams
-// allows; so a stream is a number, and an event is nothing but valid or not.
-
-EXPORT cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned, int) {
-    Call call;
-    auto *number = new int(static_cast<int>(runtime().streams.size()) + 1);
-    runtime().streams.insert(number);
-    *stream = reinterpret_cast<cudaStream_t>(number);
-    return cudaSuccess;
-}
-
-EXPORT cudaError_t cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreateWithPriority(stream, 0, 0); }
-
-EXPORT cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) {
-    return cudaStreamCreateWithPriority(stream, 0, 0);
-}
-
-static cudaError_t known_stream(cudaStream_t stream) {
-    Call call;
-    return call.end(stream_id(stream) < 0 ? cudaErrorInvalidResourceHandle : cudaSuccess);
-}
-
-// A destroyed stream's number stays taken, so that two streams never share one.
-EXPORT cudaError_t cudaStreamDestroy(cudaStream_t stream) { return known_stream(stream); }
-
-EXPORT cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return known_stream(stream); }
-ALSO(cudaStreamSynchronize_ptsz, cudaStreamSynchronize)
-
-EXPORT cudaError_t cudaStreamQuery(cudaStream_t stream) { return known_stream(stream); }
-ALSO(cudaStreamQuery_ptsz, cudaStreamQuery)
-
-EXPORT cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags) {
-    *flags = 0;
-    return known_stream(stream);
-}
-ALSO(cudaStreamGetFlags_ptsz, cudaStreamGetFlags)
-
-EXPORT cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
-    *priority = 0;
-    return known_stream(stream);
-}
-ALSO(cudaStreamGetPriority_ptsz, cudaStreamGetPriority)
-
-EXPORT cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
-    *device = 0;
-    return known_stream(stream);
-}
-ALSO(cudaStreamGetDevice_ptsz, cudaStreamGetDevice)
-
-EXPORT cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
-    if (least) *least = 0;
-    if (greatest) *greatest = -5;
-    return cudaSuccess;
-}
-
-EXPORT cudaError_t cudaStreamIsCapturing(cudaStream_t stream, int *status) {
-    *status = 0;
-    return known_stream(stream);
-}
-ALSO(cudaStreamIsCapturing_ptsz, cudaStreamIsCapturing)
-
-EXPORT cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, int *status, ...) {
-    *status = 0;
-    return known_stream(stream);
-}
-ALSO(cudaStreamGetCaptureInfo_ptsz, cudaStreamGetCaptureInfo)
-
-EXPORT cudaError_t cudaStreamSetAttribute(cudaStream_t stream, int, const void *) { return known_stream(stream); }
-ALSO(cudaStreamSetAttribute_ptsz, cudaStreamSetAttribute)
-
-EXPORT cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned) {
-    Call call;
-    *event = reinterpret_cast<cudaEvent_t>(new char);
-    runtime().events.insert(*event);
-    return cudaSuccess;
-}
-
-EXPORT cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlags(event, 0); }
-
-static cudaError_t known_event(cudaEvent_t event) {
-    Call call;
-    return call.end(runtime().events.count(event) ? cudaSuccess : cudaErrorInvalidResourceHandle);
-}
-
-EXPORT cudaError_t cudaEventDestroy(cudaEvent_t event) {
-    Call call;
-    return call.end(runtime().events.erase(event) ? cudaSuccess : cudaErrorInvalidResourceHandle);
-}
-
-EXPORT cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) { return known_event(event); }
-ALSO(cudaEventRecord_ptsz, cudaEventRecord)
-
-EXPORT cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t, unsigned) { return known_event(event); }
-ALSO(cudaEventRecordWithFlags_ptsz, cudaEventRecordWithFlags)
-
-EXPORT cudaError_t cudaEventSynchronize(cudaEvent_t event) { return known_event(event); }
-EXPORT cudaError_t cudaEventQuery(cudaEvent_t event) { return known_event(event); }
-
-EXPORT cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t event, unsigned) { return known_event(event); }
-ALSO(cudaStreamWaitEvent_ptsz, cudaStreamWaitEvent)
-
-EXPORT cudaError_t cudaEventElapsedTime(float *, cudaEvent_t, cudaEvent_t) {
-    Call call;
-    if (cudaError_t error = call.refused()) return error;
-    return call.end(call.backend()->unsupported("cudaEventElapsedTime", "a recorded launch takes no time"));
-}
-
-EXPORT cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int) {
-    static char only;
-    *pool = reinterpret_cast<cudaMemPool_t>(&only);
-    return cudaSuccess;
-}
-
-EXPORT cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) {
-    return cudaDeviceGetDefaultMemPool(pool, device);
-}
-
-EXPORT cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, int, void *) { return cudaSuccess; }
-EXPORT cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
-
-// Errors.
-
-EXPORT cudaError_t cudaGetLastError() {
-    Call call;
-    if (call.backend()) call.backend()->errors_were_read();
-    return std::exchange(runtime().last_error, cudaSuccess);
-}
-
-EXPORT cudaError_t cudaPeekAtLastError() {
-    Call call;
-    if (call.backend()) call.backend()->errors_were_read();
-    return runtime().last_error;
-}
-
-EXPORT const char *cudaGetErrorName(cudaError_t error) { return error_name(error); }
-EXPORT const char *cudaGetErrorString(cudaError_t error) { return error_text(error); }

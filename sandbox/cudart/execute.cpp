@@ -1,22 +1,24 @@
 #include "execute.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <set>
 
 #include "code.h"
 #include "grid.h"
 #include "service.h"
 #include "trace.h"
+#include "work.h"
 
 namespace {
 
 struct Options {
     bool profile = false;
+    kw::u32 checks = 0;
     double seconds = 0;  // of all kernels together; 0: no limit
     int threads = 1;
 };
@@ -29,93 +31,72 @@ cudaError_t error_of(const std::string &kind) {
     return cudaErrorLaunchFailure;
 }
 
+kw::u32 checks_named(const std::string &list) {
+    kw::u32 checks = 0;
+    for (const std::string &name : split(list, ',')) {
+        if (name == "memcheck") checks |= kw::MEMCHECK;
+        if (name == "racecheck") checks |= kw::RACECHECK;
+        if (name == "initcheck") checks |= kw::INITCHECK;
+        if (name == "synccheck") checks |= kw::SYNCCHECK;
+    }
+    return checks;
+}
+
+const char *noun(Memory kind) {
+    switch (kind) {
+    case Memory::managed:
+        return "managed memory";
+    case Memory::host:
+        return "pinned host memory";
+    case Memory::array:
+        return "the array";
+    case Memory::device:
+        break;
+    }
+    return "the memory";
+}
+
 class Executing final : public Backend {
   public:
     explicit Executing(int socket) : service_(socket), code_(service_, memory_) { configure(); }
 
-    void look_up(Kernel &kernel) override {
-        std::string problem;
-        if (const Kernel *found = code_.find(kernel.module, kernel.symbol, problem)) {
-            kernel = *found;
-        } else {
-            unsupported(kernel.symbol.c_str(), problem.c_str());
-        }
-    }
-
-    cudaError_t allocate(Address address, size_t bytes) override {
-        std::string name = "the allocation of call " + std::to_string(++allocations_);
-        try {
-            std::string problem = memory_.allocate(address, bytes, name, false, 0);
-            return problem.empty() ? cudaSuccess : cudaErrorMemoryAllocation;
-        } catch (const kw::OutOfMemory &) {
-            return cudaErrorMemoryAllocation;
-        }
-    }
-
-    cudaError_t release(Address address) override {
-        return memory_.release(address).empty() ? cudaSuccess : cudaErrorInvalidValue;
-    }
-
-    cudaError_t fill(Address to, int value, size_t bytes) override {
-        const kw::Allocation *allocation = memory_.find(to, bytes);
-        if (!allocation) return outside("cudaMemset", "write", to, bytes);
-        std::memset(kw::Device::pointer(to), value, bytes);
-        memory_.mark(*allocation, to, bytes);
-        return cudaSuccess;
-    }
-
-    cudaError_t copy(Address to, Address from, size_t bytes) override {
-        const kw::Allocation *target = memory_.find(to, bytes), *source = memory_.find(from, bytes);
-        if (!target) return outside("cudaMemcpy", "write", to, bytes);
-        if (!source) return outside("cudaMemcpy", "read", from, bytes);
-        std::memmove(kw::Device::pointer(to), kw::Device::pointer(from), bytes);
-        memory_.copy_marks(*target, to, *source, from, bytes);
-        return cudaSuccess;
-    }
-
-    cudaError_t upload(Address to, const void *from, size_t bytes) override {
-        const kw::Allocation *target = memory_.find(to, bytes);
-        if (!target) return outside("cudaMemcpy", "write", to, bytes);
-        std::memcpy(kw::Device::pointer(to), from, bytes);
-        memory_.mark(*target, to, bytes);
-        return cudaSuccess;
-    }
-
-    cudaError_t download(void *to, Address from, size_t bytes, const char *call) override {
-        if (!memory_.find(from, bytes)) return outside(call, "read", from, bytes);
-        std::memcpy(to, kw::Device::pointer(from), bytes);
-        return cudaSuccess;
-    }
-
-    cudaError_t locate(const Variable &variable, Address &address) override {
-        std::string problem;
-        address = code_.address(variable.module, variable.symbol, problem);
-        return address ? cudaSuccess : unsupported(variable.symbol.c_str(), problem.c_str());
-    }
-
+    bool records() const override { return false; }
+    void look_up(Kernel &kernel) override;
+    cudaError_t allocate(Address address, size_t bytes, Memory kind) override;
+    cudaError_t release(Address address) override;
+    cudaError_t fill(Address to, int value, size_t bytes, const char *call) override;
+    cudaError_t copy(Address to, Address from, size_t bytes, const char *call) override;
+    cudaError_t upload(Address to, const void *from, size_t bytes, const char *call) override;
+    cudaError_t download(void *to, Address from, size_t bytes, const char *call) override;
+    cudaError_t locate(const Variable &variable, Address &address) override;
     cudaError_t write_symbol(const Variable &, size_t, const void *, size_t) override { return cudaErrorUnknown; }
     cudaError_t launch(Launch launch) override;
     void dropped(const Launch &, cudaError_t, const std::string &) override {}
     void errors_were_read() override {}
+    void bad_free(Address address, const char *call) override;
+    void note(const char *text) override { service_.ask(std::string("note\t") + text); }
+    cudaError_t unsupported(const char *call, const char *why) override;
+    void reset() override;
+    void finish();
 
-    cudaError_t unsupported(const char *call, const char *why) override {
-        std::string line = std::string("unsupported: ") + call + ": " + why;
-        if (said_.insert(line).second) service_.ask("note\t" + line);
-        return cudaErrorNotSupported;
-    }
+    kw::ImageTable &images() { return memory_.images; }
 
   private:
     void configure();
     cudaError_t outside(const char *call, const char *verb, Address at, size_t bytes);
-    cudaError_t fault(const kw::Finding &fault, const std::string &where);
+    void report_findings(const std::string &kernel);
+    void report(const char *kind, const std::string &message, Address at, const char *call);
 
     Service service_;
     kw::Device memory_;
     DeviceCode code_;
     Options options_;
+    kw::Findings findings_;
+    size_t reported_ = 0;  // of them
     double used_ = 0;  // seconds of kernels so far
-    int allocations_ = 0;
+    uint64_t launches_ = 0, allocations_ = 0;
     std::set<std::string> said_;
+    pid_t process_ = getpid();
 };
 
 void Executing::configure() {
@@ -129,34 +110,106 @@ void Executing::configure() {
     for (const std::string &line : split(text, '\n')) {
         std::vector<std::string> fields = split(line, '\t');
         if (fields.size() < 3 || fields[0] != "option") continue;
+        if (fields[1] == "checks") options_.checks = checks_named(fields[2]);
         if (fields[1] == "profile") options_.profile = fields[2] == "1";
         if (fields[1] == "seconds") options_.seconds = std::atof(fields[2].c_str());
         if (fields[1] == "threads") options_.threads = std::atoi(fields[2].c_str());
     }
 }
 
+void Executing::look_up(Kernel &kernel) {
+    std::string problem;
+    if (const Kernel *found = code_.find(kernel.module, kernel.symbol, problem))
+        kernel = *found;
+    else
+        unsupported(kernel.symbol.c_str(), problem.c_str());
+}
+
+cudaError_t Executing::allocate(Address address, size_t bytes, Memory kind) {
+    std::string name = std::string(noun(kind)) + " of allocation " + std::to_string(++allocations_);
+    // What the host writes into shared memory is not seen here.
+    bool shared = kind == Memory::managed || kind == Memory::host;
+    try {
+        return memory_.allocate(address, bytes, name, shared, 0).empty() ? cudaSuccess : cudaErrorMemoryAllocation;
+    } catch (const kw::OutOfMemory &) {
+        return cudaErrorMemoryAllocation;
+    }
+}
+
+cudaError_t Executing::release(Address address) {
+    return memory_.release(address).empty() ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t Executing::fill(Address to, int value, size_t bytes, const char *call) {
+    const kw::Allocation *allocation = memory_.find(to, bytes);
+    if (!allocation) return outside(call, "write", to, bytes);
+    std::memset(kw::Device::pointer(to), value, bytes);
+    memory_.mark(*allocation, to, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t Executing::copy(Address to, Address from, size_t bytes, const char *call) {
+    const kw::Allocation *target = memory_.find(to, bytes), *source = memory_.find(from, bytes);
+    if (!target) return outside(call, "write", to, bytes);
+    if (!source) return outside(call, "read", from, bytes);
+    std::memmove(kw::Device::pointer(to), kw::Device::pointer(from), bytes);
+    memory_.copy_marks(*target, to, *source, from, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t Executing::upload(Address to, const void *from, size_t bytes, const char *call) {
+    const kw::Allocation *target = memory_.find(to, bytes);
+    if (!target) return outside(call, "write", to, bytes);
+    std::memcpy(kw::Device::pointer(to), from, bytes);
+    memory_.mark(*target, to, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t Executing::download(void *to, Address from, size_t bytes, const char *call) {
+    if (!memory_.find(from, bytes)) return outside(call, "read", from, bytes);
+    std::memcpy(to, kw::Device::pointer(from), bytes);
+    return cudaSuccess;
+}
+
+cudaError_t Executing::locate(const Variable &variable, Address &address) {
+    std::string problem;
+    address = code_.address(variable.module, variable.symbol, problem);
+    return address ? cudaSuccess : unsupported(variable.symbol.c_str(), problem.c_str());
+}
+
+cudaError_t Executing::unsupported(const char *call, const char *why) {
+    std::string line = std::string("unsupported: ") + call + ": " + why;
+    if (*why && said_.insert(line).second) service_.ask("note\t" + line);
+    return cudaErrorNotSupported;
+}
+
+// What the host got wrong is in the words of what kernels get wrong.
+void Executing::report(const char *kind, const std::string &message, Address at, const char *call) {
+    service_.ask("fault", "{\"kind\":" + kw::quoted(kind) + ",\"message\":" + kw::quoted(std::string(call) + ": " + message) +
+                              ",\"address\":" + std::to_string(at) + ",\"space\":\"global\",\"call\":" + kw::quoted(call) + "}");
+}
+
 cudaError_t Executing::outside(const char *call, const char *verb, Address at, size_t bytes) {
-    kw::Finding found;
     kw::Neighbour near = memory_.neighbour(at, bytes);
-    found.kind = near.freed ? "use after free" : "out of bounds";
-    found.message =
-        std::string(verb) + " of " + kw::with_commas(bytes) + " bytes at " + kw::hexadecimal(at) + ", " + near.where;
-    found.address = at;
-    found.space = "global";
-    service_.ask("fault", kw::fault_json(found, call));
+    report(near.freed ? "use after free" : "out of bounds",
+           std::string(verb) + " of " + kw::with_commas(bytes) + " bytes at " + kw::hexadecimal(at) + ", " + near.where, at, call);
     return cudaErrorInvalidValue;
 }
 
-cudaError_t Executing::fault(const kw::Finding &fault, const std::string &kernel) {
-    service_.ask("fault", kw::fault_json(fault, kernel));
-    return error_of(fault.kind);
+void Executing::bad_free(Address at, const char *call) {
+    if (!on_device(reinterpret_cast<void *>(at))) {
+        report("invalid free", "of " + kw::hexadecimal(at) + ", which is no device memory", at, call);
+        return;
+    }
+    report("invalid free", "of " + kw::hexadecimal(at) + ", " + memory_.neighbour(at, 1).where, at, call);
 }
 
 // A kernel that fails leaves its error to whatever is called next, as on the device.
 cudaError_t Executing::launch(Launch launch) {
     std::string problem;
-    DeviceCode::Lowered code = code_.lower(launch.kernel->module, launch.kernel->symbol, problem);
-    if (!code.kernel) return unsupported(launch.kernel->symbol.c_str(), problem.c_str());
+    const std::string &name = launch.kernel->symbol;
+    DeviceCode::Lowered code = code_.lower(launch.kernel->module, name, problem);
+    if (!code.kernel) return unsupported(name.c_str(), problem.c_str());
     kw::LaunchRequest request{};
     request.kernel = code.kernel;
     request.dynamic_shared = static_cast<kw::u32>(launch.shared);
@@ -171,18 +224,23 @@ cudaError_t Executing::launch(Launch launch) {
     options.count = options_.profile;
     options.threads = options_.threads;
     options.print = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); };
+    options.checks = options_.checks;
+    if (options_.checks) options.findings = &findings_;
     double began = kw::monotonic_seconds();
     options.deadline = options_.seconds > 0 ? began + options_.seconds - used_ : INFINITY;
     kw::GridOutcome outcome = kw::run_grid(*code.module, memory_, request, options);
     used_ += kw::monotonic_seconds() - began;
+    launches_++;
+    report_findings(name);
     switch (outcome.end) {
     case kw::GridOutcome::End::fault:
-        runtime().sticky = fault(*outcome.fault, launch.kernel->symbol);
+        if (!options.findings) service_.ask("fault", kw::fault_json(*outcome.fault, name));
+        runtime().sticky = error_of(outcome.fault->kind);
         break;
     case kw::GridOutcome::End::unsupported:
-        return unsupported(launch.kernel->symbol.c_str(), outcome.message.c_str());
+        return unsupported(name.c_str(), outcome.message.c_str());
     case kw::GridOutcome::End::timeout:
-        service_.ask("note\t" + outcome.message);
+        note(outcome.message.c_str());
         runtime().sticky = cudaErrorLaunchTimeout;
         break;
     case kw::GridOutcome::End::done:
@@ -192,15 +250,56 @@ cudaError_t Executing::launch(Launch launch) {
     return cudaSuccess;
 }
 
+// What the launch found that was not found before.
+void Executing::report_findings(const std::string &kernel) {
+    std::vector<kw::Finding> all = findings_.all();
+    for (; reported_ < all.size(); reported_++) {
+        kw::Finding &finding = all[reported_];
+        if (finding.kernel.empty()) finding.kernel = kernel;
+        service_.ask("fault", kw::finding_json(finding));
+    }
+}
+
+// As if the device were new: no memory, no objects, variables as they were at first.
+void Executing::reset() {
+    memory_.clear();
+    memory_.images.clear();
+    code_.reset();
+}
+
+void Executing::finish() {
+    if (getpid() != process_) return;  // a child that the program forked is not the program
+    std::string left;
+    for (auto &[address, allocation] : runtime().allocations)
+        left += std::string(left.empty() ? "" : ",") + "{\"address\":" + std::to_string(address) +
+                ",\"bytes\":" + std::to_string(allocation.bytes) + "}";
+    service_.ask("finish", "{\"launches\":" + std::to_string(launches_) + ",\"kernel_seconds\":" + std::to_string(used_) +
+                               ",\"left_allocated\":[" + left + "]}");
+}
+
 // Lowered kernels call this library's helpers by name, also where the program loaded it for a plugin alone.
 void show_symbols() {
     Dl_info self{};
     if (dladdr(reinterpret_cast<void *>(&show_symbols), &self)) dlopen(self.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }
 
+Executing *instance = nullptr;
+
+struct AtExit {
+    ~AtExit() {
+        if (!instance) return;
+        wait_for_host_calls(nullptr);
+        Call call;
+        instance->finish();
+    }
+} at_exit;
+
 }  // namespace
 
 Backend *executing(int socket) {
     show_symbols();
-    return new Executing(socket);
+    runtime().addresses = AddressSpace(kDeviceBase, kDeviceBytes, true);
+    return instance = new Executing(socket);
 }
+
+kw::ImageTable &images() { return instance->images(); }

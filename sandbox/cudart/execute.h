@@ -2,6 +2,10 @@
 #pragma once
 
 #include "runtime.h"
+#include "texture.h"
 
 // Starts executing: asks the service behind `socket` how. Ends the process when there is no service.
 Backend *executing(int socket);
+
+// Of the emulated device; only where a program executes.
+kw::ImageTable &images();

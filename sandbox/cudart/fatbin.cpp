@@ -47,7 +47,8 @@ const T *at(const char *data, uint64_t offset) {
     return reinterpret_cast<const T *>(data + offset);
 }
 
-// Registers and stack of each kernel in a cubin: section .text.<kernel>, and its frame in .nv.info.
+// Registers and stack of each kernel in a cubin, from its .nv.info: entries of a format, what it is, a size, and
+// then the kernel's symbol and the number. Older cubins keep the registers in the section's header.
 void read_cubin(std::string_view cubin, Code &code) {
     const char *data = cubin.data();
     if (cubin.size() < sizeof(Elf64_Ehdr) || std::memcmp(data, ELFMAG, SELFMAG) != 0) return;
@@ -55,27 +56,28 @@ void read_cubin(std::string_view cubin, Code &code) {
     if (header->e_shoff + uint64_t{header->e_shnum} * sizeof(Elf64_Shdr) > cubin.size()) return;
     auto *sections = at<Elf64_Shdr>(data, header->e_shoff);
     const char *names = data + sections[header->e_shstrndx].sh_offset;
-    std::map<uint32_t, std::string> by_symbol;
+    std::map<uint32_t, Resources *> by_symbol;
     for (int i = 0; i < header->e_shnum; i++) {
         std::string_view name = names + sections[i].sh_name;
         if (!name.starts_with(".text.")) continue;
-        std::string kernel(name.substr(6));
-        code.resources[kernel].registers = static_cast<int>(sections[i].sh_info >> 24);
-        by_symbol[sections[i].sh_info & 0xffffff] = kernel;
+        Resources &kernel = code.resources[std::string(name.substr(6))];
+        kernel.registers = static_cast<int>(sections[i].sh_info >> 24);
+        by_symbol[sections[i].sh_info & 0xffffff] = &kernel;
     }
-    constexpr uint8_t kSized = 4, kFrame = 0x11;
+    constexpr uint8_t kSized = 4, kFrame = 0x11, kRegisters = 0x2f;
     for (int i = 0; i < header->e_shnum; i++) {
         if (std::string_view(names + sections[i].sh_name) != ".nv.info") continue;
         uint64_t place = sections[i].sh_offset, end = place + sections[i].sh_size;
         while (place + 4 <= end) {
             auto format = static_cast<uint8_t>(data[place]), what = static_cast<uint8_t>(data[place + 1]);
-            uint16_t bytes = *at<uint16_t>(data, place + 2);
-            if (format == kSized && what == kFrame && bytes == 8) {
-                auto kernel = by_symbol.find(*at<uint32_t>(data, place + 4));
-                if (kernel != by_symbol.end())
-                    code.resources[kernel->second].local_bytes = static_cast<int>(*at<uint32_t>(data, place + 8));
+            uint16_t bytes = format == kSized ? *at<uint16_t>(data, place + 2) : 0;
+            auto kernel = bytes == 8 ? by_symbol.find(*at<uint32_t>(data, place + 4)) : by_symbol.end();
+            if (kernel != by_symbol.end()) {
+                auto number = static_cast<int>(*at<uint32_t>(data, place + 8));
+                if (what == kFrame) kernel->second->local_bytes = number;
+                if (what == kRegisters) kernel->second->registers = number;
             }
-            place += 4 + (format == kSized ? bytes : 0);
+            place += 4 + bytes;
         }
     }
 }

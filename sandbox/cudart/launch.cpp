@@ -1,7 +1,7 @@
 // Launches, what a kernel needs, and how many blocks of it fit.
 #include <algorithm>
 
-#include "runtime.h"
+#include "work.h"
 
 namespace {
 
@@ -60,14 +60,26 @@ cudaError_t start(const void *function, dim3 grid, dim3 block, void **arguments,
                   bool cooperative) {
     Call call;
     if (cudaError_t error = call.refused()) return error;
-    Kernel *kernel = find_kernel(function);
-    if (!kernel) return call.end(cudaErrorInvalidResourceHandle);
-    if (!kernel->known) return call.end(call.backend()->unsupported(kernel->symbol.c_str(), "the kernel is not in the PTX"));
-    Launch launch{kernel, grid, block, shared, cooperative, stream_id(stream), {}};
-    if (launch.stream < 0) return call.end(cudaErrorInvalidResourceHandle);
-    if (auto [error, reason] = refusal(launch); error != cudaSuccess) {
-        call.backend()->dropped(launch, error, reason);
+    Launch launch;
+    if (cudaError_t error = prepare_launch(function, grid, block, arguments, shared, stream, cooperative, launch))
         return call.end(error);
+    return call.end(submit(stream, std::move(launch), "cudaLaunchKernel"));
+}
+
+}  // namespace
+
+cudaError_t prepare_launch(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
+                           cudaStream_t stream, bool cooperative, Launch &launch) {
+    Backend &backend = *runtime().backend;
+    Kernel *kernel = find_kernel(function);
+    Stream *found = find_stream(stream);
+    if (!kernel) return backend.records() ? cudaErrorInvalidResourceHandle : cudaErrorInvalidDeviceFunction;
+    if (!kernel->known) return backend.unsupported(kernel->symbol.c_str(), "the kernel is not in the PTX");
+    if (!found) return cudaErrorInvalidResourceHandle;
+    launch = {kernel, grid, block, shared, cooperative, found->number, {}};
+    if (auto [error, reason] = refusal(launch); error != cudaSuccess) {
+        backend.dropped(launch, error, reason);
+        return error;
     }
     int bytes = 0;
     for (auto [offset, size] : kernel->parameters) bytes = std::max(bytes, offset + size);
@@ -76,10 +88,8 @@ cudaError_t start(const void *function, dim3 grid, dim3 block, void **arguments,
         auto [offset, size] = kernel->parameters[i];
         launch.parameters.replace(offset, size, static_cast<const char *>(arguments[i]), size);
     }
-    return call.end(call.backend()->launch(std::move(launch)));
+    return cudaSuccess;
 }
-
-}  // namespace
 
 int blocks_per_multiprocessor(const Kernel &kernel, int threads, size_t dynamic_shared) {
     const Device &device = runtime().device;

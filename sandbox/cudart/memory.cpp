@@ -1,90 +1,107 @@
-// Device memory: allocation, filling, copying, symbols.
-#include <cstdlib>
+// Device memory: allocation, filling, symbols, and what is known of a pointer.
+#include <algorithm>
 #include <cstring>
 
-#include "runtime.h"
+#include "work.h"
 
 namespace {
 
 constexpr size_t kAlignment = 512;
-constexpr size_t kMaxRows = 4096;  // of a two-dimensional copy, which becomes one operation a row
+constexpr size_t kMaxRows = 4096;  // of one fill in a recording, which becomes one operation a row
+constexpr uint64_t kWidestGuard = uint64_t{1} << 30;
 
-Address at(const void *pointer) { return reinterpret_cast<Address>(pointer); }
+cudaError_t start(const cudaMemsetParams &fill, cudaStream_t stream, const char *name) {
+    Call call;
+    if (cudaError_t error = call.refused()) return error;
+    return call.end(submit(stream, fill, name));
+}
 
-cudaError_t allocate(void **pointer, size_t bytes) {
+// Values of two and four bytes occur in graphs alone.
+cudaError_t fill_row(char *to, const cudaMemsetParams &fill, size_t bytes, const char *name) {
+    Backend &backend = *runtime().backend;
+    if (fill.elementSize == 1) return backend.fill(address_of(to), static_cast<int>(fill.value & 0xff), bytes, name);
+    std::string pattern(bytes, '\0');
+    for (size_t i = 0; i < bytes; i += fill.elementSize) std::memcpy(&pattern[i], &fill.value, fill.elementSize);
+    return backend.upload(address_of(to), pattern.data(), bytes, name);
+}
+
+}  // namespace
+
+Address address_of(const void *pointer) { return reinterpret_cast<Address>(pointer); }
+
+Address AddressSpace::take(size_t bytes) {
+    uint64_t guard = widen_ ? std::clamp<uint64_t>(bytes, kGuardBytes, kWidestGuard) : kGuardBytes;
+    uint64_t taken = (bytes + kGuardBytes - 1) / kGuardBytes * kGuardBytes + (guard + kGuardBytes - 1) / kGuardBytes * kGuardBytes;
+    if (bytes < end_ - next_ && taken <= end_ - next_) return std::exchange(next_, next_ + taken);
+    auto fits = std::find_if(old_.begin(), old_.end(), [&](auto &old) { return old.second >= bytes; });
+    if (fits == old_.end()) return 0;
+    Address address = fits->first;
+    old_.erase(fits);
+    return address;
+}
+
+cudaError_t allocate(void **pointer, size_t bytes, Memory kind, unsigned flags, Pool *pool) {
     Call call;
     Runtime &state = runtime();
     if (cudaError_t error = call.refused()) return error;
     if (!pointer) return call.end(cudaErrorInvalidValue);
     *pointer = nullptr;
     if (bytes == 0) return cudaSuccess;
-    uint64_t room = kScratchBase + kScratchBytes - state.next;
-    uint64_t taken = (bytes + kGuardBytes - 1) / kGuardBytes * kGuardBytes + kGuardBytes;
-    if (bytes > kScratchBytes || taken > room || bytes > static_cast<uint64_t>(state.device["memory_bytes"]))
-        return call.end(cudaErrorMemoryAllocation);
-    Address address = state.next;
-    if (cudaError_t error = call.backend()->allocate(address, bytes)) return call.end(error);
-    state.next += taken;  // addresses are never used twice, so a stale pointer stays recognisable
-    state.allocations[address] = bytes;
+    if (bytes > static_cast<uint64_t>(state.device["memory_bytes"])) return call.end(cudaErrorMemoryAllocation);
+    Address address = state.addresses.take(bytes);
+    if (!address) return call.end(cudaErrorMemoryAllocation);
+    if (cudaError_t error = call.backend()->allocate(address, bytes, kind)) return call.end(error);
+    state.allocations[address] = {bytes, kind, flags, pool};
     *pointer = reinterpret_cast<void *>(address);
     return cudaSuccess;
 }
 
-cudaError_t release(void *pointer) {
+cudaError_t release(void *pointer, Memory kind, const char *name) {
     Call call;
     if (!pointer) return cudaSuccess;
     if (cudaError_t error = call.refused()) return error;
-    if (!runtime().allocations.erase(at(pointer))) return call.end(cudaErrorInvalidValue);
-    return call.end(call.backend()->release(at(pointer)));
-}
-
-cudaError_t fill(void *to, int value, size_t bytes) {
-    Call call;
-    if (cudaError_t error = call.refused()) return error;
-    if (bytes == 0) return cudaSuccess;
-    if (!on_device(to)) return call.end(cudaErrorInvalidValue);
-    return call.end(call.backend()->fill(at(to), value & 0xff, bytes));
-}
-
-cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, const char *name) {
-    Call call;
-    if (cudaError_t error = call.refused()) return error;
-    if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) return call.end(cudaErrorInvalidMemcpyDirection);
-    if (bytes == 0) return cudaSuccess;
-    if (!to || !from) return call.end(cudaErrorInvalidValue);
-    bool to_device = on_device(to), from_device = on_device(from);
-    bool says_to = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
-    bool says_from = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-    if (kind != cudaMemcpyDefault && (says_to != to_device || says_from != from_device))
+    auto found = runtime().allocations.find(address_of(pointer));
+    bool freeable = found != runtime().allocations.end() &&
+                    (found->second.kind == kind || (kind == Memory::device && found->second.kind == Memory::managed));
+    if (!freeable) {
+        call.backend()->bad_free(address_of(pointer), name);
         return call.end(cudaErrorInvalidValue);
-    if (to_device && from_device) return call.end(call.backend()->copy(at(to), at(from), bytes));
-    if (to_device) return call.end(call.backend()->upload(at(to), from, bytes));
-    if (from_device) return call.end(call.backend()->download(to, at(from), bytes, name));
-    std::memcpy(to, from, bytes);
-    return cudaSuccess;
+    }
+    runtime().addresses.give_back(found->first, found->second.bytes);
+    runtime().allocations.erase(found);
+    return call.end(call.backend()->release(address_of(pointer)));
 }
 
-cudaError_t copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
-                      cudaMemcpyKind kind, const char *name) {
-    Call call;
-    if (width > to_pitch || width > from_pitch) return call.end(cudaErrorInvalidPitchValue);
-    if (width == to_pitch && width == from_pitch) return copy(to, from, width * height, kind, name);
-    if (height > kMaxRows) {
-        if (cudaError_t error = call.refused()) return error;
-        return call.end(call.backend()->unsupported(name, "more than 4096 rows are not recorded"));
-    }
-    for (size_t row = 0; row < height; row++) {
-        auto *target = static_cast<char *>(to) + row * to_pitch;
-        auto *source = static_cast<const char *>(from) + row * from_pitch;
-        if (cudaError_t error = copy(target, source, width, kind, name)) return error;
-    }
+const Allocation *find_allocation(const void *pointer, Address *start) {
+    auto &allocations = runtime().allocations;
+    auto after = allocations.upper_bound(address_of(pointer));
+    if (after == allocations.begin()) return nullptr;
+    auto &[address, allocation] = *std::prev(after);
+    if (start) *start = address;
+    return address_of(pointer) < address + allocation.bytes ? &allocation : nullptr;
+}
+
+cudaError_t perform_fill(const cudaMemsetParams &fill, const char *name) {
+    size_t bytes = fill.width * fill.elementSize, rows = fill.height;
+    if (!bytes || !rows) return cudaSuccess;
+    if (!on_device(fill.dst)) return cudaErrorInvalidValue;
+    if (rows > 1 && bytes > fill.pitch) return cudaErrorInvalidValue;
+    if (bytes == fill.pitch) bytes *= std::exchange(rows, 1);
+    if (runtime().backend->records() && rows > kMaxRows)
+        return runtime().backend->unsupported(name, "more than 4096 rows are not recorded");
+    for (size_t row = 0; row < rows; row++)
+        if (cudaError_t error = fill_row(static_cast<char *>(fill.dst) + row * fill.pitch, fill, bytes, name)) return error;
     return cudaSuccess;
 }
 
 // Finds [offset, offset + bytes) of a variable; `address` is 0 where variables have none, when recording.
 cudaError_t find_symbol(const void *symbol, size_t bytes, size_t offset, const Variable *&variable, Address &address) {
-    auto found = runtime().variables.find(symbol);
-    if (found == runtime().variables.end()) return cudaErrorInvalidSymbol;
+    auto &variables = runtime().variables;
+    auto found = variables.find(symbol);
+    if (found == variables.end())  // a managed variable may also be named by its address
+        found = std::find_if(variables.begin(), variables.end(),
+                             [&](auto &one) { return one.second.managed && *one.second.managed == symbol; });
+    if (found == variables.end()) return cudaErrorInvalidSymbol;
     variable = &found->second;
     if (offset > variable->bytes || bytes > variable->bytes - offset) return cudaErrorInvalidValue;
     cudaError_t error = runtime().backend->locate(*variable, address);
@@ -92,134 +109,65 @@ cudaError_t find_symbol(const void *symbol, size_t bytes, size_t offset, const V
     return error;
 }
 
-cudaError_t to_symbol(const void *symbol, const void *from, size_t bytes, size_t offset, cudaMemcpyKind kind) {
-    Call call;
-    if (cudaError_t error = call.refused()) return error;
-    const Variable *variable = nullptr;
-    Address address = 0;
-    if (cudaError_t error = find_symbol(symbol, bytes, offset, variable, address)) return call.end(error);
-    if (address) return copy(reinterpret_cast<void *>(address), from, bytes, kind, "cudaMemcpyToSymbol");
-    if (kind == cudaMemcpyDeviceToDevice || on_device(from))
-        return call.end(call.backend()->unsupported("cudaMemcpyToSymbol", "copies from device memory into a symbol are not recorded"));
-    return call.end(call.backend()->write_symbol(*variable, offset, from, bytes));
-}
-
-cudaError_t from_symbol(void *to, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind, const char *name) {
-    Call call;
-    if (cudaError_t error = call.refused()) return error;
-    const Variable *variable = nullptr;
-    Address address = 0;
-    if (cudaError_t error = find_symbol(symbol, bytes, offset, variable, address)) return call.end(error);
-    if (address) return copy(to, reinterpret_cast<void *>(address), bytes, kind, name);
-    return call.end(call.backend()->unsupported(name, "results that host code reads back are not recorded yet"));
-}
-
-}  // namespace
-
 EXPORT cudaError_t cudaMalloc(void **pointer, size_t bytes) { return allocate(pointer, bytes); }
-EXPORT cudaError_t cudaFree(void *pointer) { return release(pointer); }
-
-EXPORT cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t) { return allocate(pointer, bytes); }
-ALSO(cudaMallocAsync_ptsz, cudaMallocAsync)
-
-EXPORT cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t, cudaStream_t) {
-    return allocate(pointer, bytes);
+EXPORT cudaError_t cudaFree(void *pointer) {
+    wait_for_host_calls(nullptr);
+    return release(pointer, Memory::device, "cudaFree");
 }
-ALSO(cudaMallocFromPoolAsync_ptsz, cudaMallocFromPoolAsync)
-
-EXPORT cudaError_t cudaFreeAsync(void *pointer, cudaStream_t) { return release(pointer); }
-ALSO(cudaFreeAsync_ptsz, cudaFreeAsync)
 
 EXPORT cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) {
     size_t bytes = 0;
+    if (!pitch) return Call().end(cudaErrorInvalidValue);
     *pitch = (width + kAlignment - 1) / kAlignment * kAlignment;
     if (*pitch < width || __builtin_mul_overflow(*pitch, height, &bytes)) return Call().end(cudaErrorMemoryAllocation);
     return allocate(pointer, bytes);
 }
 
-EXPORT cudaError_t cudaMallocHost(void **pointer, size_t bytes) {
-    *pointer = std::malloc(bytes ? bytes : 1);
-    return Call().end(*pointer ? cudaSuccess : cudaErrorMemoryAllocation);
+EXPORT cudaError_t cudaMalloc3D(cudaPitchedPtr *made, cudaExtent extent) {
+    size_t rows = 0;
+    if (!made) return Call().end(cudaErrorInvalidValue);
+    if (__builtin_mul_overflow(extent.height, extent.depth, &rows)) return Call().end(cudaErrorMemoryAllocation);
+    *made = {nullptr, 0, extent.width, extent.height};
+    return cudaMallocPitch(&made->ptr, &made->pitch, extent.width, rows);
 }
 
-EXPORT cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned) { return cudaMallocHost(pointer, bytes); }
-
-EXPORT cudaError_t cudaFreeHost(void *pointer) {
-    std::free(pointer);
-    return cudaSuccess;
+EXPORT cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream) {
+    return start({to, bytes, static_cast<unsigned>(value), 1, bytes, 1}, stream, "cudaMemset");
 }
-
-EXPORT cudaError_t cudaHostRegister(void *, size_t, unsigned) { return cudaSuccess; }
-EXPORT cudaError_t cudaHostUnregister(void *) { return cudaSuccess; }
-
-EXPORT cudaError_t cudaMemset(void *to, int value, size_t bytes) { return fill(to, value, bytes); }
-ALSO(cudaMemset_ptds, cudaMemset)
-
-EXPORT cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t) { return fill(to, value, bytes); }
 ALSO(cudaMemsetAsync_ptsz, cudaMemsetAsync)
 
-EXPORT cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height) {
-    Call call;
-    if (width == pitch) return fill(to, value, width * height);
-    if (width > pitch) return call.end(cudaErrorInvalidValue);
-    if (height > kMaxRows && call.backend())
-        return call.end(call.backend()->unsupported("cudaMemset2D", "more than 4096 rows are not recorded"));
-    for (size_t row = 0; row < height; row++)
-        if (cudaError_t error = fill(static_cast<char *>(to) + row * pitch, value, width)) return error;
-    return cudaSuccess;
-}
-ALSO(cudaMemset2D_ptds, cudaMemset2D)
+EXPORT cudaError_t cudaMemset(void *to, int value, size_t bytes) { return cudaMemsetAsync(to, value, bytes, nullptr); }
+ALSO(cudaMemset_ptds, cudaMemset)
 
-EXPORT cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height, cudaStream_t) {
-    return cudaMemset2D(to, pitch, value, width, height);
+EXPORT cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height,
+                                     cudaStream_t stream) {
+    if (width > pitch) return Call().end(cudaErrorInvalidValue);
+    return start({to, pitch, static_cast<unsigned>(value), 1, width, height}, stream, "cudaMemset2D");
 }
 ALSO(cudaMemset2DAsync_ptsz, cudaMemset2DAsync)
 
-EXPORT cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
-    return copy(to, from, bytes, kind, "cudaMemcpy with cudaMemcpyDeviceToHost");
+EXPORT cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height) {
+    return cudaMemset2DAsync(to, pitch, value, width, height, nullptr);
 }
-ALSO(cudaMemcpy_ptds, cudaMemcpy)
+ALSO(cudaMemset2D_ptds, cudaMemset2D)
 
-EXPORT cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
-    return copy(to, from, bytes, kind, "cudaMemcpyAsync with cudaMemcpyDeviceToHost");
+EXPORT cudaError_t cudaMemset3DAsync(cudaPitchedPtr to, int value, cudaExtent extent, cudaStream_t stream) {
+    if (extent.width > to.pitch) return Call().end(cudaErrorInvalidValue);
+    auto *slice = static_cast<char *>(to.ptr);
+    size_t height = extent.height, slices = extent.depth;
+    if (to.ysize == height) height *= std::exchange(slices, extent.depth ? 1 : 0);
+    for (size_t z = 0; z < slices; z++, slice += to.pitch * std::max(to.ysize, height))
+        if (cudaError_t error = start({slice, to.pitch, static_cast<unsigned>(value), 1, extent.width, height}, stream,
+                                      "cudaMemset3D"))
+            return error;
+    return Call().refused();
 }
-ALSO(cudaMemcpyAsync_ptsz, cudaMemcpyAsync)
+ALSO(cudaMemset3DAsync_ptsz, cudaMemset3DAsync)
 
-EXPORT cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                                size_t height, cudaMemcpyKind kind) {
-    return copy_rows(to, to_pitch, from, from_pitch, width, height, kind, "cudaMemcpy2D with cudaMemcpyDeviceToHost");
+EXPORT cudaError_t cudaMemset3D(cudaPitchedPtr to, int value, cudaExtent extent) {
+    return cudaMemset3DAsync(to, value, extent, nullptr);
 }
-ALSO(cudaMemcpy2D_ptds, cudaMemcpy2D)
-
-EXPORT cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                                     size_t height, cudaMemcpyKind kind, cudaStream_t) {
-    return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
-}
-ALSO(cudaMemcpy2DAsync_ptsz, cudaMemcpy2DAsync)
-
-EXPORT cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset,
-                                      cudaMemcpyKind kind) {
-    return to_symbol(symbol, from, bytes, offset, kind);
-}
-ALSO(cudaMemcpyToSymbol_ptds, cudaMemcpyToSymbol)
-
-EXPORT cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes, size_t offset,
-                                           cudaMemcpyKind kind, cudaStream_t) {
-    return to_symbol(symbol, from, bytes, offset, kind);
-}
-ALSO(cudaMemcpyToSymbolAsync_ptsz, cudaMemcpyToSymbolAsync)
-
-EXPORT cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset,
-                                        cudaMemcpyKind kind) {
-    return from_symbol(to, symbol, bytes, offset, kind, "cudaMemcpyFromSymbol");
-}
-ALSO(cudaMemcpyFromSymbol_ptds, cudaMemcpyFromSymbol)
-
-EXPORT cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset,
-                                             cudaMemcpyKind kind, cudaStream_t) {
-    return from_symbol(to, symbol, bytes, offset, kind, "cudaMemcpyFromSymbolAsync");
-}
-ALSO(cudaMemcpyFromSymbolAsync_ptsz, cudaMemcpyFromSymbolAsync)
+ALSO(cudaMemset3D_ptds, cudaMemset3D)
 
 EXPORT cudaError_t cudaGetSymbolSize(size_t *bytes, const void *symbol) {
     Call call;
@@ -229,30 +177,39 @@ EXPORT cudaError_t cudaGetSymbolSize(size_t *bytes, const void *symbol) {
     return cudaSuccess;
 }
 
+EXPORT cudaError_t cudaGetSymbolAddress(void **pointer, const void *symbol) {
+    Call call;
+    if (cudaError_t error = call.refused_in_records("cudaGetSymbolAddress")) return error;
+    const Variable *variable = nullptr;
+    Address address = 0;
+    if (cudaError_t error = find_symbol(symbol, 0, 0, variable, address)) return call.end(error);
+    *pointer = reinterpret_cast<void *>(address);
+    return cudaSuccess;
+}
+
 EXPORT cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
     Call call;
-    *total = runtime().device["memory_bytes"];
-    size_t used = 0;
-    for (auto [address, bytes] : runtime().allocations) used += bytes;
-    *free = *total > used ? *total - used : 0;
+    size_t all = runtime().device["memory_bytes"], used = 0;
+    for (auto &[address, allocation] : runtime().allocations)
+        if (allocation.kind != Memory::host) used += allocation.bytes;
+    if (total) *total = all;
+    if (free) *free = all > used ? all - used : 0;
     return cudaSuccess;
 }
 
 EXPORT cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *pointer) {
-    *attributes = cudaPointerAttributes{};
-    attributes->type = on_device(pointer) ? 2 : 0;
-    attributes->device = on_device(pointer) ? 0 : -2;
-    attributes->devicePointer = on_device(pointer) ? const_cast<void *>(pointer) : nullptr;
-    return cudaSuccess;
-}
-
-EXPORT cudaError_t cudaGetSymbolAddress(void **pointer, const void *symbol) {
     Call call;
-    if (cudaError_t error = call.refused()) return error;
-    const Variable *variable = nullptr;
-    Address address = 0;
-    if (cudaError_t error = find_symbol(symbol, 0, 0, variable, address)) return call.end(error);
-    if (!address) return call.end(call.backend()->unsupported("cudaGetSymbolAddress", "it is not recorded"));
-    *pointer = reinterpret_cast<void *>(address);
+    if (!attributes) return call.end(cudaErrorInvalidValue);
+    *attributes = cudaPointerAttributes{};
+    attributes->device = on_device(pointer) ? 0 : -2;
+    if (!on_device(pointer)) {
+        host_attributes(attributes, pointer);
+        return cudaSuccess;
+    }
+    const Allocation *allocation = find_allocation(pointer);
+    Memory kind = allocation ? allocation->kind : Memory::device;
+    attributes->type = kind == Memory::host ? 1 : kind == Memory::managed ? 3 : 2;
+    attributes->devicePointer = const_cast<void *>(pointer);
+    attributes->hostPointer = attributes->type == 2 ? nullptr : attributes->devicePointer;
     return cudaSuccess;
 }

@@ -72,7 +72,9 @@ class Recording final : public Backend {
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     }
 
-    cudaError_t allocate(Address address, size_t bytes) override {
+    bool records() const override { return true; }
+
+    cudaError_t allocate(Address address, size_t bytes, Memory) override {
         return add(Object().text("op", "allocate").number("address", address).number("bytes", bytes));
     }
 
@@ -80,21 +82,22 @@ class Recording final : public Backend {
         return add(Object().text("op", "free").number("address", address));
     }
 
-    cudaError_t fill(Address to, int value, size_t bytes) override {
+    cudaError_t fill(Address to, int value, size_t bytes, const char *) override {
         return add(Object().text("op", "memset").number("address", to).number("value", value).number("bytes", bytes));
     }
 
-    cudaError_t copy(Address to, Address from, size_t bytes) override {
+    cudaError_t copy(Address to, Address from, size_t bytes, const char *) override {
         return add(Object().text("op", "copy").number("to", to).number("source", from).number("bytes", bytes));
     }
 
-    cudaError_t upload(Address to, const void *from, size_t bytes) override {
+    cudaError_t upload(Address to, const void *from, size_t bytes, const char *) override {
         if (!room_for(bytes)) return unsupported("cudaMemcpy", "uploads of more than 16 MiB are not recorded");
         return add(Object().text("op", "upload").number("to", to).raw("data", hex(from, bytes)));
     }
 
     cudaError_t download(void *, Address, size_t, const char *call) override {
-        return unsupported(call, "results that host code reads back are not recorded yet");
+        std::string what = std::string(call) + " with cudaMemcpyDeviceToHost";
+        return unsupported(what.c_str(), "results that host code reads back are not recorded yet");
     }
 
     cudaError_t locate(const Variable &, Address &address) override {

@@ -23,7 +23,19 @@ EXPORT void **__cudaRegisterFatBinary(void *wrapper) {
 
 EXPORT void __cudaRegisterFatBinaryEnd(void **) {}
 EXPORT void __cudaUnregisterFatBinary(void **) {}
-EXPORT char __cudaInitModule(void **) { return 1; }
+
+// Called before host code touches a managed variable.
+EXPORT char __cudaInitModule(void **handle) {
+    Call call;
+    if (call.refused()) return 0;
+    for (auto &[shadow, variable] : runtime().variables) {
+        if (!variable.managed || *variable.managed || variable.module != module_of(handle)) continue;
+        Address address = 0;
+        if (call.end(call.backend()->locate(variable, address))) return 0;
+        *variable.managed = reinterpret_cast<void *>(address);
+    }
+    return 1;
+}
 
 EXPORT void __cudaRegisterFunction(void **handle, const char *stub, char *, const char *symbol, int, void *, void *,
                                    void *, void *, int *) {
@@ -38,12 +50,17 @@ EXPORT void __cudaRegisterFunction(void **handle, const char *stub, char *, cons
 
 EXPORT void __cudaRegisterVar(void **handle, char *shadow, char *, const char *symbol, int, size_t bytes, int, int) {
     Call call;
-    runtime().variables[shadow] = Variable{module_of(handle), symbol, bytes};
+    runtime().variables[shadow] = Variable{module_of(handle), symbol, bytes, nullptr};
 }
 
-EXPORT void __cudaRegisterManagedVar(void **, void **, char *, const char *, int, size_t, int, int) {
+EXPORT void __cudaRegisterManagedVar(void **handle, void **pointer, char *shadow, const char *symbol, int, size_t bytes,
+                                     int, int) {
     Call call;
-    if (call.backend()) call.backend()->unsupported("__managed__", "managed variables are not recorded");
+    if (!call.backend()) return;
+    if (call.backend()->records())
+        call.backend()->unsupported("__managed__", "managed variables are not recorded");
+    else
+        runtime().variables[shadow] = Variable{module_of(handle), symbol, bytes, pointer};
 }
 
 EXPORT unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {

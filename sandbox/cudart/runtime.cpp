@@ -65,8 +65,7 @@ Call::Call() : lock_(runtime().mutex) {
         std::fprintf(stderr, "kernelwright: no emulator: start this program with `kernelwright exec`\n");
 }
 
-int stream_id(cudaStream_t stream) {
-    auto number = reinterpret_cast<uintptr_t>(stream);
-    if (number <= 2) return 0;  // null, cudaStreamLegacy, cudaStreamPerThread
-    return runtime().streams.count(stream) ? *reinterpret_cast<int *>(stream) : -1;
+cudaError_t Call::refused_in_records(const char *name) const {
+    if (cudaError_t error = refused()) return error;
+    return backend()->records() ? end(backend()->unsupported(name, "it is not recorded")) : cudaSuccess;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <set>
@@ -48,6 +49,32 @@ struct Variable {
     int module = 0;
     std::string symbol;
     size_t bytes = 0;
+    void **managed = nullptr;  // where the host keeps the address of a __managed__ variable
+};
+
+enum class Memory : uint8_t { device, managed, host, array };
+
+struct Allocation {
+    size_t bytes = 0;
+    Memory kind = Memory::device;
+    unsigned flags = 0;
+    struct Pool *pool = nullptr;
+};
+
+struct Stream {
+    int number = 0;
+    unsigned flags = 0;
+    int priority = 0;
+    struct Capture *capture = nullptr;
+    std::vector<struct Node *> tails;  // while captured: what the next node follows
+};
+
+struct Event {
+    unsigned flags = 0;
+    bool recorded = false;
+    double time = 0;
+    struct Capture *capture = nullptr;
+    std::vector<struct Node *> tails;
 };
 
 struct Launch {
@@ -64,11 +91,13 @@ class Backend {
     virtual ~Backend() = default;
     // Fills in what the code says of a kernel, where the tables of the start do not.
     virtual void look_up(Kernel &) {}
-    virtual cudaError_t allocate(Address address, size_t bytes) = 0;
+    virtual bool records() const = 0;
+    virtual cudaError_t allocate(Address address, size_t bytes, Memory kind) = 0;
     virtual cudaError_t release(Address address) = 0;
-    virtual cudaError_t fill(Address to, int value, size_t bytes) = 0;
-    virtual cudaError_t copy(Address to, Address from, size_t bytes) = 0;
-    virtual cudaError_t upload(Address to, const void *from, size_t bytes) = 0;
+    // `call` is the name of what the program called.
+    virtual cudaError_t fill(Address to, int value, size_t bytes, const char *call) = 0;
+    virtual cudaError_t copy(Address to, Address from, size_t bytes, const char *call) = 0;
+    virtual cudaError_t upload(Address to, const void *from, size_t bytes, const char *call) = 0;
     virtual cudaError_t download(void *to, Address from, size_t bytes, const char *call) = 0;
     // One of these two: where a variable lies, or a write to one that has no address.
     virtual cudaError_t locate(const Variable &variable, Address &address) = 0;
@@ -77,7 +106,12 @@ class Backend {
     // A launch the device would have refused: `reason` is a clause, "the grid is empty".
     virtual void dropped(const Launch &launch, cudaError_t error, const std::string &reason) = 0;
     virtual void errors_were_read() = 0;
-    // Something real CUDA offers and this library does not: the judge must say so, not blame the candidate.
+    // A free of what is no allocation, or none any more.
+    virtual void bad_free(Address, const char *) {}
+    virtual void note(const char *) {}  // one line for the person, once
+    virtual void limit(int, size_t) {}  // cudaDeviceSetLimit
+    virtual void reset() {}             // all memory is gone, variables are as they were at first
+    // Something real CUDA offers and this library does not: it must say so, not blame the program.
     virtual cudaError_t unsupported(const char *call, const char *why) = 0;
 };
 
@@ -89,18 +123,35 @@ struct Device {
     int64_t operator[](std::string_view name) const;
 };
 
+// Hands out device addresses. None is used twice while there are others, so a stale pointer stays recognisable.
+class AddressSpace {
+  public:
+    // `widen`: guards as wide as what they guard, so that an index that runs out of one allocation is not in another.
+    AddressSpace(Address begin, uint64_t bytes, bool widen)
+        : next_(begin + kGuardBytes), end_(begin + bytes), widen_(widen) {}
+    Address take(size_t bytes);  // 0: there is no room
+    void give_back(Address address, size_t bytes) { old_.emplace_back(address, bytes); }
+
+  private:
+    Address next_, end_;
+    bool widen_;
+    std::deque<std::pair<Address, size_t>> old_;
+};
+
 struct Runtime {
     std::recursive_mutex mutex;
     Device device;
     Backend *backend = nullptr;
-    bool asked = false;  // for the emulator's service, at the first call
-    cudaError_t last_error = cudaSuccess;
+    bool asked = false;                       // for the emulator's service, at the first call
     cudaError_t sticky = cudaSuccess;         // of a kernel that failed: every later call says so
     std::vector<const void *> fat_binaries;  // by module
     std::map<const void *, Kernel> kernels;  // by host stub
     std::map<const void *, Variable> variables;
-    std::map<Address, size_t> allocations;
-    Address next = kScratchBase + kGuardBytes;
+    std::map<Address, Allocation> allocations;
+    AddressSpace addresses{kScratchBase, kScratchBytes, false};
+    int last_stream = 0;
+    unsigned device_flags = 0;
+    std::map<int, size_t> limits;  // that were set, by cudaLimit
     std::set<const void *> streams, events;
 };
 
@@ -110,22 +161,29 @@ Runtime &runtime();
 class Call {
   public:
     Call();
+    cudaError_t end(cudaError_t error) const;
     // Why nothing can be done; cudaSuccess when something can.
     cudaError_t refused() const {
         return end(backend() ? runtime().sticky : cudaErrorInitializationError);
     }
-    cudaError_t end(cudaError_t error) const {
-        if (error != cudaSuccess) runtime().last_error = error;
-        return error;
-    }
+    // The same for what only whole programs may call, and recordings do not hold.
+    cudaError_t refused_in_records(const char *name) const;
     Backend *backend() const { return runtime().backend; }
 
   private:
-    std::lock_guard<std::recursive_mutex> lock_;
+    std::unique_lock<std::recursive_mutex> lock_;
 };
 
 Kernel *find_kernel(const void *function);  // host stub or kernel handle; nullptr when unknown
-int stream_id(cudaStream_t stream);         // -1 when it is no stream
+Stream *find_stream(cudaStream_t stream);    // also of the default streams; nullptr when it is none
+Address address_of(const void *pointer);
+// The live allocation that holds an address, and where it starts; nullptr when there is none.
+const Allocation *find_allocation(const void *pointer, Address *start = nullptr);
+cudaError_t allocate(void **pointer, size_t bytes, Memory kind = Memory::device, unsigned flags = 0,
+                     struct Pool *pool = nullptr);
+cudaError_t release(void *pointer, Memory kind, const char *name);
+void host_attributes(cudaPointerAttributes *attributes, const void *pointer);  // of memory that is not the device's
+cudaError_t find_symbol(const void *symbol, size_t bytes, size_t offset, const Variable *&variable, Address &address);
 Kernel read_kernel(const std::vector<std::string> &fields);  // of a line `kernel`
 void read_tables(Device &device, std::string_view text);
 int blocks_per_multiprocessor(const Kernel &kernel, int threads, size_t dynamic_shared);

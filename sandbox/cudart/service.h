@@ -7,7 +7,8 @@
 //                                            limit), and `option <name> <value>`
 //     module <id>             and PTX     -> ok, and a file of `kernel` lines (registers 0: not known), or
 //                                            unsupported <message>
-//     lower <id> <symbol>                 -> ok, and the lowered library, or unsupported <message>
+//     lower <id> <symbol>                 -> ok, and the lowered library, or unsupported <message>, which the service
+//                                            has told the person
 //     fault | trace | finish  and JSON    -> ok
 //     note <text>                         -> ok; the service prints it as one line on standard error, once
 #pragma once
@@ -22,6 +23,8 @@ class Service {
         std::vector<std::string> words;  // the first one is "ok" or says what is wrong
         int file = -1;                   // the caller's to close
         bool ok() const { return !words.empty() && words[0] == "ok"; }
+        // Whether the service has told the person itself.
+        bool said() const { return !words.empty() && words[0] == "unsupported"; }
         std::string why() const { return words.size() > 1 ? words[1] : "the emulator's service does not answer"; }
     };
 

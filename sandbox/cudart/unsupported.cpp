@@ -9,7 +9,7 @@ cudaError_t refuse(const char *name) {
     std::string_view plain = name;
     for (std::string_view suffix : {"_ptsz", "_ptds"})
         if (plain.ends_with(suffix)) plain.remove_suffix(suffix.size());
-    return call.end(call.backend()->unsupported(std::string(plain).c_str(), "it is not recorded"));
+    return call.end(call.backend()->unsupported(std::string(plain).c_str(), call.backend()->records() ? "it is not recorded" : "it is not emulated"));
 }
 
 }  // namespace

@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from emulated_program import Ran, build, run
 
 PROGRAMS = Path(__file__).parent / "programs"
+TIMES = "times are of the emulation, not of a GPU"
+
+pytestmark = pytest.mark.usefixtures("jail")
 
 
-def ran(name: str, folder: Path, *arguments: str, **options: str) -> Ran:
+def ran(name: str, folder: Path, *arguments: str, **options: Any) -> Ran:
     return run(build(PROGRAMS / f"{name}.cu", folder), *arguments, **options)
 
 
-@pytest.mark.usefixtures("jail")
-@pytest.mark.parametrize("name", ["saxpy"])
+@pytest.mark.parametrize("name", ["saxpy", "memory", "shared_memory", "streams", "graphs", "device"])
 def test_a_program_that_checks_itself(name: str, tmp_path: Path) -> None:
     result = ran(name, tmp_path)
-    assert result.ok, result
+    assert (result.returncode, result.stderr) == (0, "")
+    assert (result.faults, result.unsupported) == ([], {})
+    assert result.notes == ([TIMES] if name == "streams" else [])
+
+
+def test_a_kernel_that_fails_ends_in_an_error_not_in_the_program(tmp_path: Path) -> None:
+    result = ran("faults", tmp_path)
+    assert (result.returncode, result.stdout) == (3, "went on\n")
+    assert [fault["kind"] for fault in result.faults] == ["out of bounds", "out of bounds", "invalid free"]
+    kernel, copy, free = result.faults
+    assert kernel["kernel"] == "_Z5writePii"
+    assert "right behind the end of the memory of allocation 1 (400 bytes)" in kernel["message"]
+    assert copy["message"].startswith("cudaMemcpy: write of 404 bytes")
+    assert "was freed" in free["message"]
