@@ -1,8 +1,8 @@
 """Lowering of loads and stores of memory.
 
-With checks (mode "checked") every access calls a helper of the runtime, which checks, counts and does it. A
-helper gets the addresses of all lanes and the lanes that take part; data are arrays [element][lane] of the
-access's own width.
+With checks (mode "checked") accesses call helpers of the runtime, which check, count and do them. A helper
+gets the addresses of all lanes and the lanes that take part; data are arrays [element][lane] of the access's
+own width. Loads at regular addresses are checked by the batch (batches.py), and then done as without checks.
 
 Without (mode "plain") weak accesses of 4 and 8 bytes are code of their own: where the addresses of a full
 warp have a regular pattern (patterns.py), a vector load or store and a permutation for each group of lanes;
@@ -15,13 +15,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sandbox.emulator.lowering import patterns
+from sandbox.emulator.lowering.abi import SITE_ACCESS
+from sandbox.emulator.lowering.analysis import Block
 from sandbox.emulator.lowering.arithmetic import handles
+from sandbox.emulator.lowering.batches import Batch, Member, batches_of
 from sandbox.emulator.lowering.builder import BITS, Builder, Value, element_type
 from sandbox.emulator.lowering.memory import (
     access_site,
     address_value,
     receive,
-    receive_from,
     send,
     space_of,
     vector_length,
@@ -81,15 +83,25 @@ def load(build: Builder, instruction: Instruction) -> None:
     target, operand = instruction.operands
     access = access_of(build, instruction, operand)
     targets = target.items if isinstance(target, Vector) else (target,)
+    member = build.members.get(id(instruction))
     if inline(build, access):
         pieces = [_load_piece(build, access, *piece) for piece in access.pieces()]
         values = _elements(build, access, pieces)
-        for item, value in zip(targets, values, strict=True):
-            receive(build, item, value, access.name)
-        return
-    out = call_helper(build, "ld", instruction, access)
-    for index, item in enumerate(targets):
-        receive_from(build, item, out, index * 32 * access.size, access.name)
+    elif member is not None:
+        values = _load_of_batch(build, instruction, access, member)
+    else:
+        values = _load_by_helper(build, instruction, access)
+    for item, value in zip(targets, values, strict=True):
+        receive(build, item, value, access.name)
+
+
+def _load_by_helper(
+    build: Builder, instruction: Instruction, access: Access, site: int | None = None
+) -> list[Value]:
+    out = call_helper(build, "ld", instruction, access, site)
+    kind = element_type(access.name)
+    places = [build.offset(out, index * 32 * access.size) for index in range(access.count)]
+    return [Value(build.op(f"load <32 x {kind}>, ptr {place}, align 32"), kind) for place in places]
 
 
 @handles("st")
@@ -109,10 +121,14 @@ def store(build: Builder, instruction: Instruction) -> None:
     call_helper(build, "st", instruction, access)
 
 
-def call_helper(build: Builder, verb: str, instruction: Instruction, access: Access) -> str:
+def call_helper(
+    build: Builder, verb: str, instruction: Instruction, access: Access, site: int | None = None
+) -> str:
     """Has the runtime do an access; returns the buffer of its data."""
-    place = build.pass_vector("address", access.base)
-    site = access_site(build, instruction)
+    place = build.buffer("address")
+    base = build.splat_in_place(access.base)
+    build.emit(f"store <32 x {access.base.type}> {base}, ptr {place}, align 64")
+    site = access_site(build, instruction) if site is None else site
     data = build.buffer_wide("data")
     helper = f"kw_{verb}_{access.space}_{access.size}_{access.count}"
     build.declare(helper, "void", "ptr, i32, i32, ptr, i64, ptr")
@@ -121,6 +137,75 @@ def call_helper(build: Builder, verb: str, instruction: Instruction, access: Acc
         f"i64 {access.offset}, ptr {data})"
     )
     return data
+
+
+# Batches ------------------------------------------------------------------------------------------------
+
+
+def find_batches(build: Builder, block: Block) -> dict[int, Member]:
+    """The loads of a block that are checked together."""
+    if build.context.mode != "checked" or build.context.vector_bits != 512:
+        return {}
+
+    def shape(instruction: Instruction) -> tuple[str, int] | None:
+        parts = instruction.parts
+        space = space_of(parts)
+        if instruction.guard is not None or space not in "gsc" or not _STRONG.isdisjoint(parts):
+            return None
+        size, count = type_bytes(parts[-1]), vector_length(parts)
+        return (space, size * count) if size >= 4 and size * count <= 8 else None
+
+    def site(instruction: Instruction) -> int:
+        return build.context.site(SITE_ACCESS, instruction.line, instruction.opcode)
+
+    return batches_of(block.instructions, shape, site)
+
+
+def _load_of_batch(build: Builder, instruction: Instruction, access: Access, member: Member) -> list[Value]:
+    """Of a batch the runtime checks as many loads, from the first, as it can; the others check themselves."""
+    batch, size = member.batch, access.size * access.count
+    if batch.pattern is None:
+        batch.pattern = _begin_batch(build, access, batch)
+    pattern, kind = batch.pattern, element_type(access.name)
+    checked, unchecked, done = build.label(), build.label(), build.label()
+    condition = build.op(f"icmp ugt i32 {pattern.kind}, {member.index}")
+    build.emit(f"br i1 {condition}, label %{checked}, label %{unchecked}, !prof !0")
+    build.lines.append(f"{checked}:")
+    piece = Value(_permuted_load(build, pattern, f"i{8 * size}", access.offset), f"i{8 * size}")
+    regular = _elements(build, access, [piece])
+    build.emit(f"br label %{done}")
+    build.lines.append(f"{unchecked}:")
+    others = _load_by_helper(build, instruction, access, member.site)
+    build.emit(f"br label %{done}")
+    build.lines.append(f"{done}:")
+    return [
+        Value(build.op(f"phi <32 x {kind}> [ {one.text}, %{checked} ], [ {two.text}, %{unchecked} ]"), kind)
+        for one, two in zip(regular, others, strict=True)
+    ]
+
+
+def _begin_batch(build: Builder, access: Access, batch: Batch) -> Pattern:
+    shape = patterns.Shape(batch.size, build.context.vector_bits)
+    helpers = build.context.helpers
+    helpers.update(patterns.definitions("s" if batch.space == "s" else "g", shape))
+    name = patterns.batch_name(batch.space, shape)
+    helpers[name] = patterns.batch_definition(batch.space, shape)
+    build.declare(patterns.helper_name(batch.space, shape), "i32", "ptr, ptr, ptr, i32")
+    items = f"@kw.items.{len(helpers)}"
+    content = ", ".join(f"{{i32, i32}} {{i32 {site}, i32 {offset}}}" for site, offset in batch.items)
+    helpers[items] = f"{items} = internal constant [{len(batch.items)} x {{i32, i32}}] [{content}]"
+    addresses = f"<32 x {access.base.type}> {build.splat(access.base).text}"
+    base = f"ptr {build.shared()}, " if batch.space == "s" else ""
+    result = build.op(
+        f"call fastcc {shape.result_type} @{name}"
+        f"(ptr %w, ptr {items}, i32 {len(batch.items)}, i32 %M, {base}{addresses})"
+    )
+    return _taken_apart(build, shape, result)
+
+
+def _taken_apart(build: Builder, shape: patterns.Shape, result: str) -> Pattern:
+    parts = [build.op(f"extractvalue {shape.result_type} {result}, {n}") for n in range(1 + 2 * shape.groups)]
+    return Pattern(parts[0], parts[1 : 1 + shape.groups], parts[1 + shape.groups :])
 
 
 # Inline accesses ----------------------------------------------------------------------------------------
@@ -146,8 +231,7 @@ def _pattern(build: Builder, access: Access, size: int) -> Pattern:
     result = build.op(
         f"call fastcc {shape.result_type} @{patterns.function_name(space, shape)}(i32 %M, {base}{addresses})"
     )
-    parts = [build.op(f"extractvalue {shape.result_type} {result}, {n}") for n in range(1 + 2 * shape.groups)]
-    build.patterns[key] = pattern = Pattern(parts[0], parts[1 : 1 + shape.groups], parts[1 + shape.groups :])
+    build.patterns[key] = pattern = _taken_apart(build, shape, result)
     return pattern
 
 

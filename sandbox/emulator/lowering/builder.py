@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from sandbox.emulator.lowering.abi import WARP_SHARED
 from sandbox.emulator.lowering.analysis import Analysis
+from sandbox.emulator.lowering.batches import Member
 from sandbox.emulator.lowering.patterns import Pattern
 from sandbox.ptx.model import Function, Immediate, Negated, Operand, PtxError, Register, Symbol
 
@@ -133,6 +134,7 @@ class Builder:
         self.splats: dict[tuple[str, str], str] = {}
         self.mask_of: dict[str, str] = {}  # <32 x i1> -> the same as bits of an i32
         self.mask_vector = ""  # the running lanes as <32 x i1>
+        self.members: dict[int, Member] = {}  # loads of this block that are checked together, by id
         self.patterns: dict[tuple[str, str, int], Pattern] = {}  # of addresses (access.py)
         self.carry: Value | None = None
         self.guard: Value | None = None  # of the instruction at hand

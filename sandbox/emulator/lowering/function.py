@@ -227,6 +227,7 @@ class FunctionLowering(Builder):
             self._gather_at_collective(index, block.collective)
         self.emit("%notM = xor i32 %M, -1")
         self._count_block(index)
+        self.members = access.find_batches(self, block)
         ended = False
         for instruction in block.instructions:
             ended = self._instruction(instruction, index)

@@ -44,7 +44,7 @@ class Shape:
 class Pattern:
     """What the code of a basic block knows of one base address: LLVM values."""
 
-    kind: str
+    kind: str  # with checks: how many loads of the batch are done with
     origins: list[str]
     indices: list[str]
 
@@ -62,6 +62,56 @@ def definitions(space: str, shape: Shape) -> dict[str, str]:
     if space == "g":
         found[function_name("g", shape)] = _wide(shape)
     return found
+
+
+def batch_definition(space: str, shape: Shape) -> str:
+    """The function that finds a pattern and has the runtime check a batch of loads (runtime/batch.h).
+
+    Like the pattern's own function, but the first result is the number of loads that are done with.
+    """
+    result = shape.result_type
+    shared = space == "s"
+    kind = "i32" if shared else "i64"
+    base = ("ptr %base, ", "ptr %base, ") if shared else ("", "")
+    lines = [
+        f"define internal fastcc {result} @{batch_name(space, shape)}"
+        f"(ptr %w, ptr %items, i32 %count, i32 %mask, {base[0]}<32 x {kind}> %a) #1 {{",
+        "  %p = alloca [320 x i8], align 64",
+        f"  %r = call fastcc {result} @{function_name('s' if shared else 'g', shape)}"
+        f"(i32 %mask, {base[1]}<32 x {kind}> %a)",
+        f"  %kind = extractvalue {result} %r, 0",
+        f"  %irregular = icmp eq i32 %kind, {IRREGULAR}",
+        "  br i1 %irregular, label %no, label %go",
+        "no:",
+        f"  ret {result} %r",
+        "go:",
+    ]
+    for n in range(shape.groups):
+        lines += [
+            f"  %o{n} = extractvalue {result} %r, {1 + n}",
+            f"  %op{n} = getelementptr i8, ptr %p, i64 {256 + 8 * n}",
+            f"  store ptr %o{n}, ptr %op{n}, align 8",
+            f"  %i{n} = extractvalue {result} %r, {1 + shape.groups + n}",
+            f"  %ip{n} = getelementptr i8, ptr %p, i64 {n * shape.group * shape.size}",
+            f"  store {shape.index_type} %i{n}, ptr %ip{n}, align 64",
+        ]
+    return "\n".join(
+        [
+            *lines,
+            f"  %done = call i32 @{helper_name(space, shape)}(ptr %w, ptr %p, ptr %items, i32 %count)",
+            f"  %q = insertvalue {result} %r, i32 %done, 0",
+            f"  ret {result} %q",
+            "}",
+        ]
+    )
+
+
+def batch_name(space: str, shape: Shape) -> str:
+    return f"kw.batch.{space}.{shape.size}"
+
+
+def helper_name(space: str, shape: Shape) -> str:
+    return f"kw_batch_{space}_{shape.size}"
 
 
 def _narrow(shape: Shape) -> str:

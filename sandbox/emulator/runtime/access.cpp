@@ -107,7 +107,13 @@ bool write_half(SharedMemory& shared, const Half& half, Mark mine, u32& newest) 
   }
   if (exact) return false;
   newest = std::max(newest, last);
-  for (u32 k = 0; k < Words * HALF; ++k) writers[k] = mine + k / Words;
+  u32 fresh = 0;
+  for (u32 k = 0; k < Words * HALF; ++k) {
+    fresh += mark_epoch(writers[k]) < shared.first_epoch;
+    writers[k] = mine + k / Words;
+  }
+  shared.unwritten -= fresh;
+  shared.last_write = shared.epoch;
   return true;
 }
 
@@ -158,6 +164,7 @@ bool load_regular(Warp* warp, u32 site, const u32* addresses, i64 offset, u8* ou
   if (shared.granule_shift != 2 || !regular<Bytes>(addresses, moved, shared.size, low) ||
       !regular<Bytes>(addresses + HALF, moved, shared.size, high))
     return false;
+  shared.settle();
   Mark mine = own_mark(warp, 0, warp->worker->launch.module->sites[site].relaxed, false);
   if (!read_half<Words>(shared, low, mine, newest) || !read_half<Words>(shared, high, mine + HALF, newest)) return false;
   if (warp->worker->launch.count) {
@@ -178,6 +185,7 @@ bool store_regular(Warp* warp, u32 site, const u32* addresses, i64 offset, const
   if (shared.granule_shift != 2 || !regular<Bytes>(addresses, moved, shared.size, low) ||
       !regular<Bytes>(addresses + HALF, moved, shared.size, high) || low.uniform || high.uniform)
     return false;
+  shared.notes.before_write(shared, warp->warpid, addresses, offset, Bytes, warp->worker->launch.count);
   Mark mine = own_mark(warp, 0, warp->worker->launch.module->sites[site].relaxed, false);
   if (!write_half<Words>(shared, low, mine, newest) || !write_half<Words>(shared, high, mine + HALF, newest)) return false;
   if (warp->worker->launch.count) {
@@ -206,6 +214,7 @@ void count_shared(Warp* warp, u32 site, const Lanes& lanes) {
 template <u32 Size, u32 Count>
 void load_shared(Warp* warp, u32 site, Lanes& lanes, u8* out) {
   if (checked(warp)) {
+    warp->block->shared.settle();
     poison_lanes<Size, Count>(warp, lanes, out);
     check_shared<Size * Count>(warp, site, lanes);
     shared_read<Size * Count>(warp, site, lanes);
@@ -218,6 +227,7 @@ template <u32 Size, u32 Count>
 void store_shared(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
   u8* bytes = warp->block->shared.bytes.data();
   if (!checked(warp)) return put<Size, Count>(lanes, bytes, 0, data);
+  warp->block->shared.settle();
   check_shared<Size * Count>(warp, site, lanes);
   if (warp->worker->launch.count) count_shared<Size * Count>(warp, site, lanes);
   for (int i = 0; i < lanes.count; ++i) {

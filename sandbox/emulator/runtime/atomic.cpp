@@ -75,6 +75,7 @@ template <class Value, class Update>
 void atomic_shared(Warp* warp, u32 site, Lanes& lanes, Value* out, Update&& next) {
   bool checks = checked(warp);
   if (checks) {
+    warp->block->shared.settle();
     if (out) poison_lanes<sizeof(Value), 1>(warp, lanes, reinterpret_cast<u8*>(out));
     check_shared<sizeof(Value)>(warp, site, lanes);
   }

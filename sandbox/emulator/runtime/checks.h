@@ -292,7 +292,7 @@ void shared_write(Warp* warp, u32 site, u32 lane, u32 at, const u8* data, bool a
       note_order(shared, writer, thread);
       note_order(shared, reader, thread);
     }
-    shared.writers[granule] = mine;
+    shared.write(granule, mine);
   }
 }
 

@@ -70,9 +70,10 @@ std::string Device::allocate(u64 address, u64 bytes, const std::string& name, bo
     if (other.live && overlaps(other)) return "an allocation over " + other.name;
   std::erase_if(allocations_, overlaps);
   if (bytes) {
-    bool opened = open(address, address + bytes + SLACK) && open(sector_place(LOADED_BASE, address), sector_place(LOADED_BASE, address + bytes) + 1) &&
-                  open(sector_place(STORED_BASE, address), sector_place(STORED_BASE, address + bytes) + 1);
-    if (!initialised) opened = opened && open(address + SHADOW_OFFSET, address + bytes + SHADOW_OFFSET);
+    u64 end = address + bytes + SLACK;
+    bool opened = open(address, end) && open(sector_place(LOADED_BASE, address), sector_place(LOADED_BASE, end) + SLACK) &&
+                  open(sector_place(STORED_BASE, address), sector_place(STORED_BASE, end) + SLACK);
+    if (!initialised) opened = opened && open(address + SHADOW_OFFSET, end + SHADOW_OFFSET);
     if (!opened) throw OutOfMemory("no room here for " + with_commas(bytes) + " bytes (" + name + ")");
     if (!initialised) {
       std::memset(pointer(address), poison, bytes);
@@ -99,10 +100,11 @@ void Device::clear() {
   images.clear();
   for (const Allocation& allocation : allocations_) {
     if (!allocation.bytes) continue;
-    forget(allocation.address, allocation.end() + SLACK);
-    if (!allocation.initialised) forget(allocation.address + SHADOW_OFFSET, allocation.end() + SHADOW_OFFSET);
+    u64 end = allocation.end() + SLACK;
+    forget(allocation.address, end);
+    if (!allocation.initialised) forget(allocation.address + SHADOW_OFFSET, end + SHADOW_OFFSET);
     for (u64 base : {LOADED_BASE, STORED_BASE})
-      forget(sector_place(base, allocation.address), sector_place(base, allocation.end()) + 1);
+      forget(sector_place(base, allocation.address), sector_place(base, end) + SLACK);
   }
   allocations_.clear();
 }

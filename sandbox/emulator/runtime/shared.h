@@ -4,29 +4,22 @@
 #include <vector>
 
 #include "abi.h"
+#include "marks.h"
+#include "reads.h"
 
 namespace kw {
-
-// A mark of an access: epoch (barriers so far), warp synchronisations, flags, thread. 0 is older than all.
-using Mark = u64;
-
-constexpr Mark MARK_THREAD = 0x3ff;
-constexpr Mark MARK_SEVERAL_IN_WARP = 1 << 10;
-constexpr Mark MARK_SEVERAL_WARPS = 1 << 11;
-constexpr Mark MARK_RELAXED = 1 << 12;
-constexpr Mark MARK_ATOMIC = 1 << 13;
-constexpr int MARK_SYNC_SHIFT = 14;
-constexpr u32 MARK_SYNC_LIMIT = (1 << 18) - 1;
-constexpr int MARK_EPOCH_SHIFT = 32;
 
 struct SharedMemory {
   static constexpr u32 SLACK = 64;  // bytes past the end that a vector load of the last ones may read
   std::vector<u8> bytes;
   std::vector<Mark> readers, writers;  // one a granule
+  ReadNotes notes;                     // of reads that `readers` does not know yet
   u32 size = 0;
   u32 granule_shift = 2;
   u32 epoch = 1;        // grows over all blocks of a worker, so that marks need no clearing
   u32 first_epoch = 1;  // of this block
+  u32 last_write = 0;   // epoch
+  u32 unwritten = 0;    // granules that this block has not written yet
   // Where usefulness of barriers is wanted: the barriers, by epoch they ended, that ordered something.
   u32 last_useful = 0;
   u32 useful = 0;
@@ -36,6 +29,15 @@ struct SharedMemory {
 
   void prepare(u32 total, bool by_byte);
   void start_block();
+  // How a writer's mark is changed, here and in access.cpp (write_half).
+  void write(u32 granule, Mark mine) {
+    unwritten -= !written(writers[granule]);
+    last_write = epoch;
+    writers[granule] = mine;
+  }
+  void settle() {
+    if (!notes.empty()) notes.settle(*this);
+  }
   // Notes that accesses in epoch `before` (of this block) and now conflict: some barrier between them is needed.
   void ordered(u32 before) {
     if (before >= first_epoch && before < epoch && last_useful < before) {
@@ -44,21 +46,5 @@ struct SharedMemory {
     }
   }
 };
-
-// The readers' mark of a granule after one more read: who reads, and whether others have since the last barrier.
-inline Mark with_reader(Mark old, Mark mine) {
-  u64 changed = old ^ mine;
-  bool same_epoch = changed >> MARK_EPOCH_SHIFT == 0;
-  bool same_warp = (changed & (MARK_THREAD & ~Mark{31})) == 0;
-  bool same_sync = (changed >> MARK_SYNC_SHIFT & MARK_SYNC_LIMIT) == 0;
-  bool shared_in_warp = (old & MARK_SEVERAL_IN_WARP) != 0 || (changed & 31) != 0;
-  Mark warps = same_epoch && ((old & MARK_SEVERAL_WARPS) != 0 || !same_warp) ? MARK_SEVERAL_WARPS : 0;
-  Mark lanes = same_epoch && same_warp && same_sync && shared_in_warp ? MARK_SEVERAL_IN_WARP : 0;
-  return mine | warps | lanes;
-}
-
-inline u32 mark_epoch(Mark mark) { return static_cast<u32>(mark >> MARK_EPOCH_SHIFT); }
-inline u32 mark_sync(Mark mark) { return static_cast<u32>(mark >> MARK_SYNC_SHIFT) & MARK_SYNC_LIMIT; }
-inline u32 mark_thread(Mark mark) { return mark & MARK_THREAD; }
 
 }  // namespace kw
