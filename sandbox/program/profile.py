@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from sandbox.emulator.trace import LaunchTrace
 from sandbox.metrics.launches import MeasuredLaunch, summed
@@ -40,9 +41,14 @@ class Profile:
                 self.left_out += 1
 
     def kernels(
-        self, target: Target, compiled: dict[str, CompiledKernel], demangle: Callable[[str], str]
+        self, target: Target, machine_code: object, demangle: Callable[[str], str]
     ) -> list[KernelMetrics]:
-        """The rows, those that executed most first. `compiled`: what is known of machine code, by symbol."""
+        """The rows, those that executed most first.
+
+        `machine_code`: what the runtime told of it, a list of {"symbol", "registers", "shared_bytes",
+        "local_bytes"}.
+        """
+        compiled = {kernel.symbol: kernel for kernel in _compiled(machine_code)}
         with self._lock:
             rows = list(self._rows.values())
         measured = [
@@ -51,3 +57,19 @@ class Profile:
         ]
         named = [kernel.model_copy(update={"name": demangle(kernel.name)}) for kernel in measured]
         return sorted(named, key=lambda kernel: -kernel.instructions)
+
+
+def _compiled(told: object) -> Iterator[CompiledKernel]:
+    """Those of which the registers are known. The runtime lives in the program's process: nothing is sure."""
+    for entry in told if isinstance(told, list) else ():
+        with contextlib.suppress(TypeError, KeyError, ValueError):
+            if int(entry["registers"]) > 0:
+                yield CompiledKernel(
+                    name=str(entry["symbol"]),
+                    symbol=str(entry["symbol"]),
+                    registers=min(int(entry["registers"]), 255),
+                    shared_bytes=max(int(entry["shared_bytes"]), 0),
+                    local_bytes=max(int(entry["local_bytes"]), 0),
+                    spill_store_bytes=0,
+                    spill_load_bytes=0,
+                )

@@ -7,12 +7,17 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from sandbox.program.names import Demangler
-from sandbox.program.profile import Profile
+
+if TYPE_CHECKING:
+    from sandbox.emulator.trace import LaunchTrace
+    from sandbox.program.profile import Profile
+    from sandbox.targets import Target
+    from sandbox.types import KernelMetrics
 
 _MAX_FINDINGS = 1000
 _MAX_NOTES = 200
@@ -49,8 +54,8 @@ class Report:
 
     say: Callable[[str], None]
     demangle: Demangler
+    profile: Profile | None = None
     findings: list[Finding] = field(default_factory=list)
-    profile: Profile = field(default_factory=Profile)
     notes: list[str] = field(default_factory=list)
     unsupported: dict[str, str] = field(default_factory=dict)  # kernel -> why it could not be run
     summary: dict[str, Any] = field(default_factory=dict)  # the runtime's own
@@ -70,6 +75,16 @@ class Report:
         if first and len(self.unsupported) < _MAX_NOTES:
             self.unsupported[kernel] = why
             self.say(f"kernelwright: {self.demangle(kernel)} cannot be run: {printable(why)}")
+
+    def add_trace(self, trace: LaunchTrace) -> None:
+        if self.profile is not None:
+            self.profile.add(trace)
+
+    def kernels(self, target: Target) -> list[KernelMetrics]:
+        """What was measured of each kernel; empty unless there is a profile."""
+        if self.profile is None:
+            return []
+        return self.profile.kernels(target, self.summary.get("kernels"), self.demangle)
 
     def note(self, text: str) -> None:
         if text not in self.notes and len(self.notes) < _MAX_NOTES:

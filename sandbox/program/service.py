@@ -138,7 +138,7 @@ class Service:
         return Answer()
 
     def _trace(self, _: list[str], files: list[int]) -> Answer:
-        self.report.profile.add(LaunchTrace.model_validate_json(_content(files, _MAX_DOCUMENT_BYTES)))
+        self.report.add_trace(LaunchTrace.model_validate_json(_content(files, _MAX_DOCUMENT_BYTES)))
         return Answer()
 
     def _note(self, words: list[str], _: list[int]) -> Answer:

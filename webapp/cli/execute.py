@@ -16,16 +16,18 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sandbox import program
 from sandbox.cancellation import Cancellation
 from sandbox.program.names import Demangler
 from sandbox.program.report import Report
 from sandbox.targets import DEFAULT_TARGET, TARGETS
-from webapp.cli.common import read_text
 from webapp.cli.output import BAD_INPUT, STOPPED, dump, one_line, say
-from webapp.cli.profile import kernel_table
+from webapp.cli.tables import kernel_table
+
+if TYPE_CHECKING:
+    from sandbox.program.profile import Profile
 
 _HOT_KERNELS, _HOT_LINES = 10, 12
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -102,7 +104,7 @@ def main(options: argparse.Namespace) -> int:
     cancel = Cancellation()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: cancel.set())
-    report = Report(say, Demangler())
+    report = Report(say, Demangler(), _profile(options))
     began = time.monotonic()
     try:
         with program.build(
@@ -168,11 +170,19 @@ def _conclude(ran: program.Run, report: Report, options: argparse.Namespace) -> 
     return ran.status
 
 
+def _profile(options: argparse.Namespace) -> Profile | None:
+    if not options.profile:
+        return None
+    from sandbox.program.profile import Profile  # brings NumPy: too slow for every start
+
+    return Profile()
+
+
 def _say_profile(report: Report, options: argparse.Namespace) -> None:
     """The kernels that executed most, and the lines in them that did."""
-    kernels = report.profile.kernels(TARGETS[options.target], {}, report.demangle)
+    kernels = report.kernels(TARGETS[options.target])
     sources = [file for file in options.files if file.suffix == ".cu"]
-    source = read_text(sources[0]).splitlines() if len(sources) == 1 else []
+    source = sources[0].read_text(errors="replace").splitlines() if len(sources) == 1 else []
     for kernel in kernels[:_HOT_KERNELS]:
         hot = sorted(kernel.lines, key=lambda line: -line.instructions)[:_HOT_LINES]
         lines = sorted(hot, key=lambda line: line.line)
@@ -215,10 +225,7 @@ def _document(
             {"kernel": report.demangle(kernel), "symbol": kernel, "message": why}
             for kernel, why in report.unsupported.items()
         ],
-        "kernels": [
-            kernel.model_dump(mode="json")
-            for kernel in report.profile.kernels(TARGETS[options.target], {}, report.demangle)
-        ],
+        "kernels": [kernel.model_dump(mode="json") for kernel in report.kernels(TARGETS[options.target])],
         "notes": report.notes,
         "left_out": report.left_out,
         "runtime": report.summary,

@@ -10,6 +10,7 @@ from typing import Any
 from sandbox import program
 from sandbox.cancellation import Cancellation
 from sandbox.program.names import Demangler
+from sandbox.program.profile import Profile
 from sandbox.targets import TARGETS
 from sandbox.types import KernelMetrics
 
@@ -45,7 +46,7 @@ def build(source: Path, folder: Path, *nvcc_args: str) -> Path:
 
 def run(executable: Path, *arguments: str, seconds: float = 60, **options: Any) -> Ran:
     """`options`: of `program.Options`. The program's current folder is the tests' own."""
-    report = program.Report(lambda text: None, Demangler())
+    report = program.Report(lambda text: None, Demangler(), Profile())
     settings = {"target": TARGETS["sm_90"], "threads": 2, "seconds": seconds, **options}
     with _caught("stdout") as stdout, _caught("stderr") as stderr:
         ran = program.run(
@@ -63,7 +64,7 @@ def run(executable: Path, *arguments: str, seconds: float = 60, **options: Any) 
         stdout=said[0],
         stderr=said[1],
         faults=[finding.model_dump() for finding in report.findings],
-        kernels=report.profile.kernels(TARGETS["sm_90"], {}, report.demangle),
+        kernels=report.kernels(TARGETS["sm_90"]),
         notes=report.notes,
         unsupported=report.unsupported,
         summary=report.summary,
