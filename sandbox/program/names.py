@@ -38,3 +38,21 @@ def _filtered(symbol: str) -> str:
         return symbol
     said = finished.stdout.decode(errors="replace").strip()
     return said if finished.ok and said else symbol
+
+
+def shortened(name: str, longest: int = 120) -> str:
+    """A name for one line: where it is long, arguments of templates and of the function are left out."""
+    if len(name) <= longest:
+        return name
+    kept, depth = [], 0
+    for place, character in enumerate(name):
+        # "(anonymous namespace)" is part of the name.
+        opens = character in "<(" and not name.startswith("(anonymous", place)
+        if opens and depth == 0:
+            kept.append("<...>" if character == "<" else "(...)")
+        depth += opens
+        if depth == 0:
+            kept.append(character)
+        elif character in ">)" and not name.startswith("->", place - 1):
+            depth -= 1
+    return "".join(kept)[: 2 * longest]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sandbox.program.names import Demangler
+from sandbox.program.names import Demangler, shortened
 
 if TYPE_CHECKING:
     from sandbox.emulator.trace import LaunchTrace
@@ -74,7 +74,7 @@ class Report:
         first = kernel not in self.unsupported
         if first and len(self.unsupported) < _MAX_NOTES:
             self.unsupported[kernel] = why
-            self.say(f"kernelwright: {self.demangle(kernel)} cannot be run: {printable(why)}")
+            self.say(f"kernelwright: {shortened(self.demangle(kernel))} cannot be run: {printable(why)}")
 
     def add_trace(self, trace: LaunchTrace) -> None:
         if self.profile is not None:
@@ -113,7 +113,7 @@ class Report:
             [f"{place}:{finding.line}" if finding.file else f"line {finding.line}"] if finding.line else []
         )
         if finding.kernel:
-            where.append(f"in {self.demangle(finding.kernel)}")
+            where.append(f"in {shortened(self.demangle(finding.kernel))}")
         if finding.block is not None and finding.kernel:
             where.append(f"block {_triple(finding.block)}")
         if finding.thread is not None and finding.kernel:

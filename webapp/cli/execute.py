@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox import program
 from sandbox.cancellation import Cancellation
-from sandbox.program.names import Demangler
+from sandbox.program.names import Demangler, shortened
 from sandbox.program.report import Report
 from sandbox.targets import DEFAULT_TARGET, TARGETS
 from webapp.cli.output import BAD_INPUT, STOPPED, dump, one_line, say
@@ -186,7 +186,8 @@ def _say_profile(report: Report, options: argparse.Namespace) -> None:
     for kernel in kernels[:_HOT_KERNELS]:
         hot = sorted(kernel.lines, key=lambda line: -line.instructions)[:_HOT_LINES]
         lines = sorted(hot, key=lambda line: line.line)
-        say(kernel_table(kernel.model_copy(update={"lines": lines}), source))
+        shown = kernel.model_copy(update={"lines": lines, "name": shortened(kernel.name)})
+        say(kernel_table(shown, source))
     if len(kernels) > _HOT_KERNELS:
         say(f"\n{len(kernels) - _HOT_KERNELS} more kernels or sizes of them executed less; --json has all")
 
