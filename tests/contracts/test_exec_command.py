@@ -130,6 +130,28 @@ def test_the_report_is_one_json_document_and_the_programs_output_goes_to_stderr(
     assert finding["thread"] == [100, 0, 0]
 
 
+def test_a_profile_adds_up_equal_launches_and_shows_their_lines(tmp_path: Path) -> None:
+    (tmp_path / "loop.cu").write_text(
+        "__global__ void scale(float *x, float a) {\n"
+        "  x[2 * threadIdx.x] *= a;\n}\n"
+        "int main() {\n"
+        "  float *x;\n  cudaMalloc(&x, 2048);\n  cudaMemset(x, 0, 2048);\n"
+        "  for (int i = 0; i < 10; i++) scale<<<1, 256>>>(x, 2);\n"
+        "  scale<<<1, 32>>>(x, 2);\n  cudaFree(x);\n}\n"
+    )
+    done = command("exec", "--profile", "--json", "loop.cu", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    kernels = json.loads(done.stdout)["kernels"]
+    assert [(kernel["name"], kernel["launches"]) for kernel in kernels] == [
+        ("scale(float*, float)", n) for n in (10, 1)
+    ]
+    # 8 warps, ten times, two sectors for every eight lanes: half of what is moved is used.
+    assert kernels[0]["global_load_sectors"] == kernels[0]["global_store_sectors"] == 10 * 8 * 8
+    assert kernels[0]["global_load_efficiency"] == 0.5
+    assert "10 launches" in done.stderr
+    assert "x[2 * threadIdx.x] *= a;" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
