@@ -1,9 +1,11 @@
 #include "code.h"
 
 #include <cstring>
+#include <set>
 #include <stdexcept>
 
 #include "fatbin.h"
+#include "trace.h"
 
 DeviceCode::Unit &DeviceCode::unit(int module) {
     Unit &unit = units_[module];
@@ -13,9 +15,11 @@ DeviceCode::Unit &DeviceCode::unit(int module) {
     Code code = read_fat_binary(runtime().fat_binaries.at(module),
                                 static_cast<int>(device["major"] * 10 + device["minor"]));
     unit.problem = code.problem;
-    if (code.ptx.size() > 1) unit.problem = "device code of several object files linked together (-rdc=true)";
     if (!unit.problem.empty()) return unit;
-    Service::Answer answer = service_.ask("module\t" + std::to_string(module), code.ptx[0]);
+    // Object files that were linked together (-rdc=true) are one module of several texts.
+    std::string texts = code.ptx[0];
+    for (size_t i = 1; i < code.ptx.size(); i++) texts += '\0' + code.ptx[i];
+    Service::Answer answer = service_.ask("module\t" + std::to_string(module), texts);
     if (!answer.ok()) {
         unit.problem = answer.why();
         return unit;
@@ -65,7 +69,7 @@ DeviceCode::Lowered DeviceCode::lower(int module, const std::string &symbol, std
             return {};
         }
     }
-    // A text is lowered alone, so it is the first module of its library.
+    // The text that has the kernel is the first module of its library.
     const kw::Kernel *kernel = found->second->kernel(0, symbol);
     if (!kernel) problem = "the kernel is not in its lowered module";
     return {found->second.get(), kernel};
@@ -74,7 +78,8 @@ DeviceCode::Lowered DeviceCode::lower(int module, const std::string &symbol, std
 void DeviceCode::place_variables(Unit &unit, kw::Module &code) {
     unit.placed = true;
     for (const kw::Variable &variable : code.variables) {
-        if (variable.external) continue;
+        // Templates' variables are in every text that uses them.
+        if (variable.external || unit.variables.contains(variable.name)) continue;
         Address at = (next_variable_ + 255) & ~Address{255};
         unit.variables[variable.name] = at;
         next_variable_ = at + variable.bytes + kw::GUARD_BYTES;
@@ -84,8 +89,9 @@ void DeviceCode::place_variables(Unit &unit, kw::Module &code) {
 }
 
 void DeviceCode::fill_variables(const kw::Module &code) {
+    std::set<Address> filled;
     for (const kw::Variable &variable : code.variables) {
-        if (variable.external) continue;
+        if (variable.external || !filled.insert(variable.address).second) continue;
         std::string problem = memory_.allocate(variable.address, variable.bytes, variable.name, true, 0);
         if (!problem.empty()) throw std::runtime_error("no room for the variable " + variable.name + ": " + problem);
         std::vector<kw::u8> image = code.image(variable);
@@ -114,4 +120,16 @@ Address DeviceCode::address(int module, const std::string &name, std::string &pr
     if (found != code.variables.end()) return found->second;
     if (problem.empty()) problem = code.problem.empty() ? "no kernel of its file could be lowered" : code.problem;
     return 0;
+}
+
+std::string DeviceCode::resources() const {
+    std::string told;
+    for (auto &[module, unit] : units_)
+        for (auto &[symbol, kernel] : unit.kernels)
+            if (unit.lowered.contains(symbol))
+                told += std::string(told.empty() ? "" : ",") + "{\"symbol\":" + kw::quoted(symbol) +
+                        ",\"registers\":" + std::to_string(kernel.registers) +
+                        ",\"shared_bytes\":" + std::to_string(kernel.static_shared) +
+                        ",\"local_bytes\":" + std::to_string(kernel.local_bytes) + "}";
+    return "[" + told + "]";
 }

@@ -29,6 +29,9 @@ class DeviceCode {
     // Where a variable lies; 0, and why.
     Address address(int module, const std::string &name, std::string &problem);
 
+    // What the machine code of the kernels that were launched uses, as a JSON list.
+    std::string resources() const;
+
     // Gives the variables back what they held at first, where device memory was emptied.
     void reset();
 

@@ -274,7 +274,7 @@ void Executing::finish() {
         left += std::string(left.empty() ? "" : ",") + "{\"address\":" + std::to_string(address) +
                 ",\"bytes\":" + std::to_string(allocation.bytes) + "}";
     service_.ask("finish", "{\"launches\":" + std::to_string(launches_) + ",\"kernel_seconds\":" + std::to_string(used_) +
-                               ",\"left_allocated\":[" + left + "]}");
+                               ",\"kernels\":" + code_.resources() + ",\"left_allocated\":[" + left + "]}");
 }
 
 // Lowered kernels call this library's helpers by name, also where the program loaded it for a plugin alone.
