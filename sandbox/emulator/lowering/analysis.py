@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sandbox.ptx.model import (
     Address,
@@ -87,6 +87,7 @@ UNIFORM_SPECIALS = (
 )
 
 
+ALL_LANES = 0xFFFFFFFF
 _POLLED_LOADS = frozenset({"volatile", "relaxed", "acquire", "mmio", "cg", "cv"})
 
 
@@ -125,16 +126,23 @@ def is_barrier(instruction: Instruction) -> bool:
     return parts[0] in ("bar", "barrier") and "warp" not in parts and "cluster" not in parts
 
 
-def analyse(function: Function, ends_block: Callable[[Instruction], bool]) -> Analysis:
-    """`ends_block` names instructions, besides branches, after which other lanes may run than before."""
-    blocks, labels = _split(function, ends_block)
+def analyse(
+    function: Function,
+    ends_block: Callable[[Instruction], bool],
+    gathers: Callable[[Instruction], bool] = lambda _: False,
+) -> Analysis:
+    """`ends_block` names instructions, besides branches, after which other lanes may run than before;
+    `gathers` those at which the lanes of a warp should stand together."""
+    blocks, labels = _split(function, ends_block, gathers)
     crossing = _crossing(blocks)
     uniform, definitions = _uniform(function, blocks)
     return Analysis(blocks, labels, crossing, uniform, definitions)
 
 
 def _split(
-    function: Function, ends_block: Callable[[Instruction], bool]
+    function: Function,
+    ends_block: Callable[[Instruction], bool],
+    gathers: Callable[[Instruction], bool],
 ) -> tuple[list[Block], dict[str, int]]:
     blocks = [Block(0)]
     labels: dict[str, int] = {}
@@ -144,7 +152,7 @@ def _split(
         if blocks[-1].instructions:
             blocks.append(Block(len(blocks)))
 
-    for item in function.body:
+    for item in _plain_barriers(function):
         if isinstance(item, Label):
             start()
             labels[item.name] = len(blocks) - 1
@@ -153,12 +161,30 @@ def _split(
             start()
             blocks[-1].barrier = True
         blocks[-1].instructions.append(item)
-        named = _named_lanes(item, constants)
+        named = ALL_LANES if gathers(item) else _named_lanes(item, constants)
         if named is not None:
             blocks[-1].collective = (blocks[-1].collective or 0) | named
         if item.parts[0] in TERMINATORS or ends_block(item):
             start()
     return blocks, labels
+
+
+def _plain_barriers(function: Function) -> Iterator[Instruction | Label]:
+    """The body, with `@p bar.sync 0;` as a branch around `bar.sync 0;`."""
+    for number, item in enumerate(function.body):
+        if isinstance(item, Label) or item.guard is None or not is_barrier(item):
+            yield item
+            continue
+        around = Label(f"around barrier {number}")
+        yield replace(
+            item,
+            opcode="bra",
+            parts=("bra",),
+            operands=(Symbol(around.name, 0),),
+            guard_negated=not item.guard_negated,
+        )
+        yield replace(item, guard=None, guard_negated=False)
+        yield around
 
 
 def _constants(function: Function) -> dict[str, int]:

@@ -44,7 +44,7 @@ class FunctionLowering(Builder):
             for item in function.body
             if isinstance(item, Instruction) and program.call_may_exit(place.module, item)
         }
-        analysis = analyse(function, self._ends_block)
+        analysis = analyse(function, self._ends_block, lambda item: program.call_may_wait(place.module, item))
         super().__init__(context, place.module, function, analysis)
         self.place = place
         self.layout = layout

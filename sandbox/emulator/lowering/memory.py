@@ -153,8 +153,19 @@ def is_space(build: Builder, instruction: Instruction) -> None:
     build.write(instruction.operands[0], combine(build, "and", low, high))
 
 
-@handles("prefetch", "prefetchu", "applypriority", "discard", "membar", "fence", "pmevent", "griddepcontrol")
+@handles("prefetch", "prefetchu", "applypriority", "discard", "pmevent", "griddepcontrol")
 def no_effect(build: Builder, instruction: Instruction) -> None:
-    """Hints, and fences: every access here is done in order and seen by all at once."""
-    if instruction.parts[0] in ("discard", "griddepcontrol") or "proxy" in instruction.parts:
+    """Hints."""
+    if instruction.parts[0] in ("discard", "griddepcontrol"):
         raise build.unsupported(instruction.opcode)
+
+
+@handles("membar", "fence")
+def fence(build: Builder, instruction: Instruction) -> None:
+    """A block runs on one thread of this machine, so within it every access is seen in order."""
+    parts = instruction.parts
+    if "proxy" in parts:
+        raise build.unsupported(instruction.opcode)
+    if "cta" not in parts:
+        sequential = parts[0] == "membar" or "sc" in parts
+        build.emit(f"fence {'seq_cst' if sequential else 'acq_rel'}")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sandbox.emulator.lowering import abi
+from sandbox.emulator.lowering.analysis import is_barrier
 from sandbox.ptx.model import Call, Function, Instruction, Module, Prototype, PtxError, Register
 
 
@@ -25,6 +26,7 @@ class Program:
     def __init__(self, modules: Sequence[Module]) -> None:
         self.modules = modules
         self._callees: dict[tuple[int, str], list[Place]] = {}
+        self._waiting: dict[tuple[int, str], bool] = {}
         self._variables = [
             {variable.name for variable in module.variables if variable.space in ("global", "const")}
             for module in modules
@@ -111,6 +113,25 @@ class Program:
             return any(map(self.may_exit, self.targets(module, call)))
         callee = self.function(module, call.callee)
         return callee is not None and self.may_exit(callee)
+
+    def call_may_wait(self, module: int, instruction: Instruction) -> bool:
+        """Whether a call leads to a barrier, which takes all lanes of a warp at once."""
+        call = instruction.call
+        if call is None:
+            return False
+        if isinstance(call.callee, Register):
+            return any(map(self._may_wait, self.targets(module, call)))
+        callee = self.function(module, call.callee)
+        return callee is not None and self._may_wait(callee)
+
+    def _may_wait(self, place: Place) -> bool:
+        if place.key not in self._waiting:
+            self._waiting[place.key] = any(
+                isinstance(item, Instruction) and is_barrier(item)
+                for other in self._reached([place])
+                for item in other.function.body
+            )
+        return self._waiting[place.key]
 
     def is_recursive(self, place: Place) -> bool:
         return any(other.key == place.key for other in self._reached(self.callees(place)))

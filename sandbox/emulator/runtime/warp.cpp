@@ -228,6 +228,12 @@ static BarrierState& arrive(Warp* warp, u32 site, u32 number, u32 threads) {
     fail(warp, std::countr_zero(warp->live), site_line(warp, site), "barrier",
          "there are barriers 0 to 15, not " + std::to_string(number));
   BarrierState& barrier = warp->block->barriers[number];
+  auto wrong = [&](const std::string& what) {
+    fail(warp, std::countr_zero(warp->live), site_line(warp, site), "barrier", "barrier " + std::to_string(number) + what);
+  };
+  if (threads % LANES) wrong(" for " + std::to_string(threads) + " threads, which are not whole warps");
+  if (threads && barrier.arrived && barrier.expected && barrier.expected != threads)
+    wrong(" for " + std::to_string(threads) + " threads, where others wait for " + std::to_string(barrier.expected));
   barrier.arrived += LANES;
   if (threads) barrier.expected = threads;
   return barrier;
