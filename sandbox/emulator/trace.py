@@ -15,6 +15,7 @@ from sandbox.types import Data
 
 class LineCounts(Data):
     line: int  # 0 when nvcc gave none
+    file: str = ""
     instructions: int = 0  # warp instructions executed with at least one active lane
     active_lanes: int = 0  # summed over those instructions
     global_load_requests: int = 0
@@ -91,6 +92,7 @@ class DeviceFault(Data):
     message: str  # one sentence with the address and the allocation nearest to it
     kernel: str  # mangled
     line: int | None
+    file: str = ""  # the user's, as the compiler was given it
     block: tuple[int, int, int]
     thread: tuple[int, int, int]
     address: int | None = None
@@ -100,7 +102,6 @@ class DeviceFault(Data):
 class Finding(DeviceFault):
     """What a check found in a launch that went on."""
 
-    file: str = ""
     severity: Literal["error", "note"]  # a note is worth knowing, and no error
     bytes: int | None  # of the access
     other_line: int | None  # of a race: the other access, where known

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 from sandbox.ptx.declarations import parameter_name, parse_parameter, parse_parameters, parse_variable
 from sandbox.ptx.model import (
     Address,
     Call,
+    Files,
     Immediate,
     Instruction,
     Label,
@@ -44,10 +46,11 @@ _PROTOTYPE = re.compile(r"\.callprototype\s*(?:\((?P<returns>[^)]*)\))?\s*_\s*(?
 class BodyParser:
     """One function body: from after its opening brace to its closing one."""
 
-    def __init__(self, text: str, position: int, files: dict[int, str]) -> None:
+    def __init__(self, text: str, position: int, own_files: Mapping[str, str], files: Files) -> None:
         self.text = text
         self.position = position
-        self.own_files = {number_ for number_, name in files.items() if "/include/" not in name}
+        self.own_files = own_files  # name of each of the user's, by number in the PTX
+        self.files = files
         self.scopes: list[dict[str, str]] = [{}]
         self.scope_numbers = [0]
         self.parameter_ends = [0]  # of the `.param` variables of each open scope; closed ones give room back
@@ -56,7 +59,7 @@ class BodyParser:
         self.locals: dict[str, Parameter] = {}
         self.items: list[Instruction | Label] = []
         self.line = 0
-        self.seen: dict[tuple[str, str, str], int] = {}  # place -> line in the candidate's file
+        self.seen: dict[tuple[str, str, str], int] = {}  # `.loc` -> place in the user's files
         self.scope_count = 0
         self.cache: dict[str, Operand] = {}
         self.prototypes: dict[str, Prototype] = {}  # of `.callprototype`, by label
@@ -145,19 +148,21 @@ class BodyParser:
             self._declare_variable(statement)
 
     def _loc(self, match: re.Match[str]) -> None:
-        """The innermost place in the candidate's own file: the place itself, else where it was inlined."""
+        """The innermost place in the user's own files: the place itself, else where it was inlined."""
         self.position = match.end()
-        place = (match[1], match[2], match[3])
-        line = 0
-        if int(match[1]) in self.own_files:
-            line = int(match[2])
-        if line == 0 and match[4]:
+        here = (match[1], match[2], match[3])
+        place = self._own_place(match[1], match[2])
+        if place == 0 and match[4]:
             outer = (match[4], match[5], match[6])
-            line = int(match[5]) if int(match[4]) in self.own_files else self.seen.get(outer, 0)
-        if line == 0:
-            line = self.line  # "line 0" marks code that nvcc moved: it stays with what comes before
-        self.seen[place] = line
-        self.line = line
+            place = self._own_place(match[4], match[5]) or self.seen.get(outer, 0)
+        if place == 0:
+            place = self.line  # "line 0" marks code that nvcc moved: it stays with what comes before
+        self.seen[here] = place
+        self.line = place
+
+    def _own_place(self, file: str, line: str) -> int:
+        name = self.own_files.get(file)
+        return 0 if name is None or line == "0" else self.files.place(name, int(line))
 
     def _declare_registers(self, statement: str) -> None:
         match = _REG.match(statement)

@@ -5,9 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+LINE_BITS = 20  # a place in the source is one number: its file's among the `Files`, then the line in it
+
+
+class Files:
+    """The user's own source files, numbered in the order in which code of them is met."""
+
+    MOST = 1000
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def place(self, name: str, line: int) -> int:
+        if name not in self.names:
+            if len(self.names) == self.MOST:
+                return 0
+            self.names.append(name)
+        return self.names.index(name) << LINE_BITS | min(line, (1 << LINE_BITS) - 1)
+
 
 class PtxError(Exception):
-    """PTX that cannot be handled. `line` is the candidate's source line (None when unknown)."""
+    """PTX that cannot be handled. `line` is a place in the user's source (None when unknown)."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
@@ -96,7 +114,7 @@ class Instruction:
     operands: tuple[Operand, ...]
     guard: Register | None  # `@%p`
     guard_negated: bool
-    line: int  # innermost line in the candidate's own file; 0 when nvcc gave none
+    line: int  # innermost place in the user's own files; 0 when nvcc gave none
     call: Call | None = None
     targets: tuple[str, ...] = ()  # labels of `brx.idx`
 

@@ -7,10 +7,11 @@ line, nested scopes. What it does not understand raises PtxError, function bodie
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from sandbox.ptx.body import BodyParser
 from sandbox.ptx.declarations import parse_parameters, parse_variable
-from sandbox.ptx.model import Function, Functions, Module, PtxError, Variable
+from sandbox.ptx.model import Files, Function, Functions, Module, PtxError, Variable
 from sandbox.ptx.words import IDENTIFIER, skip_space, statement, strip_comments, type_bytes
 
 __all__ = ["parameter_layout", "parse", "type_bytes"]
@@ -27,9 +28,15 @@ _BRACE = re.compile(r"[{}]")
 _ADDRESS_TAKEN = re.compile(rf"\b(?:mov|cvta)[\w.]*\s+[^,;]+,\s*({IDENTIFIER})\s*;")
 
 
-def parse(text: str) -> Module:
-    """Parses one PTX module. Raises PtxError."""
-    return _ModuleParser(text).parse()
+# Where headers of the system and of CUDA are installed, by packages of either kind.
+_TOOLKIT = re.compile(
+    r"^/usr/(?!local/src/)|/cuda(?:-[\d.]+)?/(?:.*/)?include/|/site-packages/nvidia/|/targets/[^/]+/include/"
+)
+
+
+def parse(text: str, files: Files | None = None) -> Module:
+    """Parses one PTX module; adds to `files`. Raises PtxError."""
+    return _ModuleParser(text, files or Files()).parse()
 
 
 def parameter_layout(text: str) -> dict[str, list[tuple[int, int]]]:
@@ -44,13 +51,16 @@ def parameter_layout(text: str) -> dict[str, list[tuple[int, int]]]:
 
 
 class _ModuleParser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, files: Files) -> None:
         self.text = strip_comments(text)
+        self.files = files
         self.position = 0
         self.variables: dict[str, Variable] = {}
         self.headers: dict[str, re.Match[str]] = {}  # of functions with a body; the first of a name counts
         self.order: dict[str, int] = {}
-        self.files = {int(number): name for number, name in _FILE.findall(self.text)}
+        self.own_files = {
+            number: name for number, name in _FILE.findall(self.text) if not _TOOLKIT.search(name)
+        }
         self.version = ""
         self.target = ""
 
@@ -122,7 +132,7 @@ class _ModuleParser:
         raise PtxError("function body without an end")
 
     def _later(self, header: re.Match[str]) -> _LaterFunction:
-        return _LaterFunction(self.text, header, self.files)
+        return _LaterFunction(self.text, header, self.own_files, self.files)
 
     def _addressed(self) -> frozenset[str]:
         found = set(_ADDRESS_TAKEN.findall(self.text))
@@ -136,14 +146,15 @@ class _ModuleParser:
 class _LaterFunction:
     """A function of which only the header was read."""
 
-    def __init__(self, text: str, header: re.Match[str], files: dict[int, str]) -> None:
+    def __init__(self, text: str, header: re.Match[str], own_files: Mapping[str, str], files: Files) -> None:
         self.text = text
         self.header = header
+        self.own_files = own_files
         self.files = files
 
     def __call__(self) -> Function:
         header = self.header
-        body = BodyParser(self.text, header.end() + 1, self.files)
+        body = BodyParser(self.text, header.end() + 1, self.own_files, self.files)
         body.parse()
         return Function(
             name=header["name"],

@@ -55,7 +55,7 @@ def emit_object(ir: str) -> bytes:
 
 def main(arguments: list[str]) -> int:
     from sandbox.emulator.lowering.module import lower_modules
-    from sandbox.ptx.model import PtxError
+    from sandbox.ptx.model import LINE_BITS, PtxError
 
     bits = vector_bits(cpu_features())
     emit_object("define void @warm() { ret void }")
@@ -65,7 +65,9 @@ def main(arguments: list[str]) -> int:
     try:
         lowered = lower_modules(request["modules"], wanted, mode=request["mode"], vector_bits=bits)
     except PtxError as error:
-        print(json.dumps({"message": error.message, "line": error.line}))
+        print(
+            json.dumps({"message": error.message, "line": error.line and error.line & ((1 << LINE_BITS) - 1)})
+        )
         return UNSUPPORTED
     with os.fdopen(int(arguments[0]), "wb") as product:
         product.write(_linked(emit_object(lowered.ir)))

@@ -7,9 +7,11 @@ The description is lines of words, embedded in the shared object as `kw_descript
     variable MODULE NAME SPACE BYTES ALIGN SLOT|- HEX|- EXTERNAL
     address MODULE NAME OFFSET TARGET_NAME TARGET_OFFSET
     function MODULE NAME ADDRESS
-    site KIND LINE OPCODE
-    cost SITE LINE INSTRUCTIONS FLOP16 FLOP32 FLOP64
+    file NAME
+    site KIND PLACE OPCODE
+    cost SITE PLACE INSTRUCTIONS FLOP16 FLOP32 FLOP64
 
+A place is a line in one of the files (sandbox/ptx/model.py).
 Variables are those of all modules, whatever is lowered: who loads several objects of one text sees the same.
 """
 
@@ -23,7 +25,7 @@ from sandbox.emulator.lowering.calls import function_symbol
 from sandbox.emulator.lowering.function import FunctionLowering
 from sandbox.emulator.lowering.layout import Layout
 from sandbox.emulator.lowering.program import Place, Program
-from sandbox.ptx.model import Instruction
+from sandbox.ptx.model import Files, Instruction
 from sandbox.ptx.parser import parse, type_bytes
 
 
@@ -47,7 +49,8 @@ def lower_modules(
     and line.
     """
     context = ModuleContext(mode, vector_bits)
-    program = Program([parse(text) for text in texts])
+    files = Files()
+    program = Program([parse(text, files) for text in texts])
     places = program.reached(program.kernels() if kernels is None else kernels)
     layout = Layout(program, places)
     functions = [FunctionLowering(context, program, place, layout).lower() for place in places]
@@ -55,6 +58,7 @@ def lower_modules(
     description += [_kernel_line(place, program, layout) for place in places if place.function.entry]
     for index in range(len(program.modules)):
         description += [*_variable_lines(context, program, index), *_function_lines(program, index)]
+    description += [f"file {' '.join(name.split())}" for name in files.names]
     description += context.sites + context.site_lines
     slots = max(1, len(context.address_slots))
     blob = "\n".join(description) + "\n"

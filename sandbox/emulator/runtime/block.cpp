@@ -158,7 +158,7 @@ void Block::report_stuck() {
     if (warp->barrier_line == last) continue;
     last = warp->barrier_line;
     where += (where.empty() ? "barrier " : ", barrier ") + std::to_string(warp->barrier) + " at line " +
-             std::to_string(warp->barrier_line);
+             std::to_string(line_of(warp->barrier_line));
   }
   fault.message = "the threads of the block wait at barriers that can never complete: " + where;
   record(*this, std::move(fault));

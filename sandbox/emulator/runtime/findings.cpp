@@ -20,7 +20,7 @@ bool earlier(const Finding& one, const Finding& other) {
 // Of equal findings of one launch that of the lowest block is kept, so that the order of blocks does not show.
 size_t Findings::add(Finding finding) {
   std::lock_guard lock(mutex_);
-  Key key{finding.kind, finding.kernel, finding.line, finding.space, finding.other_line, finding.note};
+  Key key{finding.kind, finding.kernel + "\n" + finding.file, finding.line, finding.space, finding.other_line, finding.note};
   if (auto found = known_.find(key); found != known_.end()) {
     Finding& first = findings_[found->second];
     finding.count += first.count;
@@ -50,7 +50,7 @@ std::string finding_json(const Finding& finding) {
   auto number = [](u64 value) { return value ? std::to_string(value) : "null"; };
   std::string fault = fault_json(finding, finding.kernel);
   fault.pop_back();
-  return fault + ",\"file\":" + quoted(finding.file) + ",\"severity\":" + (finding.note ? "\"note\"" : "\"error\"") +
+  return fault + ",\"severity\":" + (finding.note ? "\"note\"" : "\"error\"") +
          ",\"bytes\":" + number(finding.bytes) + ",\"other_line\":" + number(finding.other_line) +
          ",\"allocation\":" + quoted(finding.allocation) + ",\"allocation_bytes\":" + number(finding.allocation_bytes) +
          ",\"count\":" + std::to_string(finding.count) + "}";

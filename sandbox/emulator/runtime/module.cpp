@@ -86,6 +86,8 @@ Module::Module(const std::string& path) {
       std::string name;
       words >> module >> name;
       words >> functions_[{module, name}];
+    } else if (what == "file") {
+      files.push_back(line.substr(what.size() + 1));
     } else if (what == "site") {
       sites.push_back(parse_site(words));
     } else if (what == "cost") {

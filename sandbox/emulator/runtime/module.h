@@ -44,9 +44,13 @@ struct Relocation {
 
 enum class SiteKind : u8 { block, guarded, branch, access, barrier };
 
+// Lowered code and the description name places in the source by one number: file and line.
+constexpr u32 LINE_BITS = 20;
+constexpr u32 line_of(u32 place) { return place & ((u32{1} << LINE_BITS) - 1); }
+
 struct Site {
   SiteKind kind;
-  u32 line;
+  u32 line;  // a place
   char space = 'x';     // of accesses: g, s, l, c, x, p
   char direction = 'l';  // of accesses: l, s, a
   bool relaxed = false;  // volatile or with memory-model semantics
@@ -73,6 +77,12 @@ class Module {
   // An external variable that lowered code uses and `bind` found nowhere, or "".
   const std::string& missing() const { return missing_; }
 
+  // The file of a place; "" where there is none.
+  std::string file_of(u32 place) const {
+    return place && place >> LINE_BITS < files.size() ? files[place >> LINE_BITS] : std::string();
+  }
+
+  std::vector<std::string> files;
   std::vector<Variable> variables;
   std::vector<Site> sites;
   std::vector<Cost> costs;

@@ -32,6 +32,14 @@ void Tally::merge(const Tally& other) {
   squares += other.squares;
 }
 
+// Names the kernel, and takes places apart.
+static void name_source(const Launch& launch, Finding& finding) {
+  finding.kernel = launch.request->kernel->name;
+  finding.file = launch.module->file_of(finding.line);
+  finding.line = line_of(finding.line);
+  finding.other_line = line_of(finding.other_line);
+}
+
 u32 site_line(const Warp* warp, u32 site) { return warp->worker->launch.module->sites[site].line; }
 
 void yield_to_scheduler(Warp* warp) { kw_switch_stack(&warp->stack_pointer, warp->worker->scheduler_stack); }
@@ -50,7 +58,7 @@ void place_thread(const Warp* warp, u32 lane, u32 (&thread)[3]) {
 void record(const Block& block, Finding fault) {
   Launch& launch = *block.launch;
   std::memcpy(fault.block, block.index, sizeof fault.block);
-  fault.kernel = launch.request->kernel->name;
+  name_source(launch, fault);
   if (launch.findings) launch.findings->add(fault);
   std::lock_guard lock(launch.mutex);
   if (block.place >= launch.fault_place.load()) return;
@@ -80,7 +88,7 @@ void report(Warp* warp, u32 lane, u32 place_of, const char* kind, Finding findin
     record(*warp->block, std::move(finding));
     leave_for_good(warp);
   }
-  finding.kernel = launch.request->kernel->name;
+  name_source(launch, finding);
   if (finding.fatal && !finding.note) {
     std::lock_guard lock(launch.mutex);
     if (!launch.fault) launch.fault = finding;

@@ -162,8 +162,9 @@ std::string trace_json(const Launch& launch, const std::vector<const Worker*>& w
                     ",\"distinct_store_sectors\":" + std::to_string(launch.device->count_sectors(true)) +
                     ",\"warps\":" + spread(warps) + ",\"blocks\":" + spread(blocks) + ",\"lines\":[";
   bool first = true;
-  for (const auto& [line, row] : by_line(*launch.module, counters)) {
-    out += std::string(first ? "" : ",") + "{\"line\":" + std::to_string(line);
+  for (const auto& [place, row] : by_line(*launch.module, counters)) {
+    out += std::string(first ? "" : ",") + "{\"line\":" + std::to_string(line_of(place)) +
+           ",\"file\":" + quoted(launch.module->file_of(place));
     for (int field = 0; field < FIELDS; ++field)
       if (row.field[field]) out += std::string(",\"") + NAMES[field] + "\":" + std::to_string(row.field[field]);
     out += "}";
@@ -174,7 +175,7 @@ std::string trace_json(const Launch& launch, const std::vector<const Worker*>& w
 
 std::string fault_json(const Finding& fault, const std::string& kernel) {
   return "{\"kind\":" + quoted(fault.kind) + ",\"message\":" + quoted(fault.message) + ",\"kernel\":" + quoted(kernel) +
-         ",\"line\":" + (fault.line ? std::to_string(fault.line) : "null") + ",\"block\":" + triple(fault.block) +
+         ",\"line\":" + (fault.line ? std::to_string(fault.line) : "null") + ",\"file\":" + quoted(fault.file) + ",\"block\":" + triple(fault.block) +
          ",\"thread\":" + triple(fault.thread) +
          ",\"address\":" + (fault.address ? std::to_string(*fault.address) : "null") + ",\"space\":" + quoted(fault.space) +
          "}";

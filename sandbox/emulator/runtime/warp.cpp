@@ -12,7 +12,7 @@ using namespace kw;
 
 namespace {
 
-std::string line_text(u32 line) { return line ? "line " + std::to_string(line) : "an unknown line"; }
+std::string line_text(u32 line) { return line ? "line " + std::to_string(line_of(line)) : "an unknown line"; }
 
 std::string lanes_text(u32 mask) {
   int count = std::popcount(mask);

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
-from emulated import Machine, Out
+from emulated import Machine, Out, compile_cuda
 
 from sandbox.cancellation import Cancellation
 from sandbox.emulator.client import lower
@@ -101,3 +103,18 @@ def test_another_module_may_define_a_function_and_a_variable() -> None:
     lost = Machine(user, kernels=["lost"]).run("lost", 1, 1, np.zeros(1, "int32"))
     assert lost.result.status == "unsupported"
     assert "nothing" in lost.result.message
+
+
+@pytest.mark.usefixtures("jail")
+def test_faults_and_counts_name_the_file(tmp_path: Path) -> None:
+    helper = "__device__ __noinline__ int last(const int* a, int n) {\n  return a[n];  // beyond\n}\n"
+    source = '#include "helper.h"\nextern "C" __global__ void k(int* a, int n) {\n  a[0] = last(a, n);\n}\n'
+    (tmp_path / "helper.h").write_text(helper)
+    machine = Machine(compile_cuda(source, tmp_path))
+    fault = machine.run("k", 1, 1, np.ones(4, "int32"), 4).fault
+    assert (Path(fault.file).name, fault.line) == ("helper.h", 2)
+    lines = {
+        (Path(line.file).name, line.line)
+        for line in machine.run("k", 1, 1, np.ones(4, "int32"), 3).trace.lines
+    }
+    assert {("helper.h", 2), ("kernels.cu", 3)} <= lines

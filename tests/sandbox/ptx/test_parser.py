@@ -6,7 +6,9 @@ import pytest
 
 from sandbox.ptx import PtxError, parameter_layout, parse
 from sandbox.ptx.model import (
+    LINE_BITS,
     Address,
+    Files,
     Immediate,
     Instruction,
     Label,
@@ -259,3 +261,19 @@ def test_parameters_of_calls_side_by_side_share_their_room() -> None:
     text = ".param .b64 a; { .param .b32 p; .param .b64 q; } { .param .align 16 .b8 p[32]; }"
     function = parse(f"{HEADER}.entry k() {{ {text} }}").functions["k"]
     assert [(p.offset, p.size) for p in function.locals.values()] == [(0, 8), (8, 4), (16, 8), (16, 32)]
+
+
+def test_places_name_the_users_files_and_no_others() -> None:
+    names = [
+        "/home/me/cuda-samples/include/helper.h",
+        "/opt/cuda-13.0/include/cub/cub.cuh",
+        "/venv/lib/python3.11/site-packages/nvidia/cu13/include/cuda_fp16.hpp",
+        "/home/me/main.cu",
+    ]
+    locations = "".join(f".loc {n} {10 + n} 1\nmov.u32 %r1, 1;\n" for n in (1, 2, 3, 4, 1))
+    table = "".join(f'.file {n} "{name}"\n' for n, name in enumerate(names, 1))
+    files = Files()
+    function = parse(f"{HEADER}.entry k() {{ .reg .b32 %r<2>;\n{locations}}}\n{table}", files).functions["k"]
+    places = [item.line for item in function.body if isinstance(item, Instruction)]
+    found = [(files.names[place >> LINE_BITS], place % (1 << LINE_BITS)) for place in places]
+    assert found == [(names[0], 11)] * 3 + [(names[3], 14), (names[0], 11)]
