@@ -19,6 +19,9 @@ from pathlib import Path
 from typing import Any
 
 UNSUPPORTED = 3
+# Characters of IR. A basic block of ten thousand accesses (a copy of a struct of 16 KB) takes LLVM half a
+# minute to optimise; without, a second.
+MOST_OPTIMISED = 1 << 20
 
 
 def cpu_features() -> str:
@@ -45,7 +48,7 @@ def emit_object(ir: str) -> bytes:
     machine = target.create_target_machine(
         cpu=llvm.get_host_cpu_name(),
         features=cpu_features(),
-        opt=int(os.environ.get("KERNELWRIGHT_LLVM_OPT", "1")),
+        opt=int(os.environ.get("KERNELWRIGHT_LLVM_OPT", "1" if len(ir) <= MOST_OPTIMISED else "0")),
         reloc="pic",
         codemodel="small",
     )

@@ -24,7 +24,9 @@ constexpr u64 TASK_BYTES = u64{1} << 36;
 constexpr u64 SCRATCH_BYTES = u64{1} << 36;
 constexpr u64 VARIABLE_BASE = DEVICE_BASE + TASK_BYTES + SCRATCH_BYTES;
 constexpr u64 VARIABLE_BYTES = u64{1} << 32;
-constexpr u64 RANGE_BYTES = TASK_BYTES + SCRATCH_BYTES + VARIABLE_BYTES;
+constexpr u64 HEAP_BASE = VARIABLE_BASE + VARIABLE_BYTES;  // what kernels allocate
+constexpr u64 HEAP_BYTES = u64{1} << 32;
+constexpr u64 RANGE_BYTES = TASK_BYTES + SCRATCH_BYTES + VARIABLE_BYTES + HEAP_BYTES;
 constexpr u64 GUARD_BYTES = 1 << 16;
 
 constexpr u64 SHARED_WINDOW = 0x1000'0000'0000;

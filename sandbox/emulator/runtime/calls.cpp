@@ -133,4 +133,28 @@ i32 kw_branch_by_index(Warp* warp, u32 line, State* state, u32 mask, u32 next, c
   if (next < state->blocks) state->waiting[next] |= state->mask & ~mask;
   return -1;
 }
+
+// malloc and free of kernels. A result that nobody wants has no place.
+void kw_malloc(Warp* warp, u32, u32 mask, u8* results, const u8* sizes) {
+  for_lanes(mask, [&](int lane) {
+    u64 size, address;
+    std::memcpy(&size, sizes + lane * 8, 8);
+    address = warp->worker->launch.device->heap.allocate(size);
+    if (results) std::memcpy(results + lane * 8, &address, 8);
+  });
+}
+
+void kw_free(Warp* warp, u32 line, u32 mask, const u8* addresses) {
+  for_lanes(mask, [&](int lane) {
+    u64 address;
+    std::memcpy(&address, addresses + lane * 8, 8);
+    if (!address) return;
+    Heap::Release result = warp->worker->launch.device->heap.release(address);
+    if (result == Heap::Release::done) return;
+    fail(warp, static_cast<u32>(lane), line, "bad free",
+         result == Heap::Release::twice ? "a second free of " + hexadecimal(address)
+                                        : "a free of " + hexadecimal(address) + ", which malloc did not give",
+         address, "global");
+  });
+}
 }

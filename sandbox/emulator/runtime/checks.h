@@ -94,7 +94,10 @@ const Allocation* check_global(Warp* warp, u32 site, Lanes& lanes) {
   if (hint && low >= hint->address && hint->holds(high, Bytes)) return hint;
   const Device& device = *warp->worker->launch.device;
   hint = device.find(low, Bytes);
-  if (hint && hint->holds(high, Bytes)) return warp->worker->hint = hint;
+  if (hint && hint->holds(high, Bytes)) {
+    if (!hint->in_heap) warp->worker->hint = hint;
+    return hint;
+  }
   drop_lanes(lanes, [&](u32 lane, u64 at) {
     if (device.find(at, Bytes)) return false;
     bad_global(warp, site, lane, at, Bytes);

@@ -53,7 +53,13 @@ std::string hexadecimal(u64 number) {
   return text;
 }
 
-Device::Device() {
+static bool open_heap(u64 from, u64 to) {
+  return open(from, to) && open(from + Device::SHADOW_OFFSET, to + Device::SHADOW_OFFSET) &&
+         open(sector_place(Device::LOADED_BASE, from), sector_place(Device::LOADED_BASE, to) + 1) &&
+         open(sector_place(Device::STORED_BASE, from), sector_place(Device::STORED_BASE, to) + 1);
+}
+
+Device::Device() : heap(open_heap) {
   reserve(DEVICE_BASE, RANGE_BYTES);
   reserve(DEVICE_BASE + SHADOW_OFFSET, RANGE_BYTES);
   reserve(LOADED_BASE, RANGE_BYTES >> 5);
@@ -98,7 +104,7 @@ std::string Device::release(u64 address) {
 
 void Device::clear() {
   images.clear();
-  for (const Allocation& allocation : allocations_) {
+  for (const Allocation& allocation : ranges()) {
     if (!allocation.bytes) continue;
     u64 end = allocation.end() + SLACK;
     forget(allocation.address, end);
@@ -107,9 +113,18 @@ void Device::clear() {
       forget(sector_place(base, allocation.address), sector_place(base, end) + SLACK);
   }
   allocations_.clear();
+  heap.clear();
+}
+
+// All memory that is or was in use: the allocations, and the heap as one.
+std::vector<Allocation> Device::ranges() const {
+  std::vector<Allocation> all = allocations_;
+  if (heap.end() > HEAP_BASE) all.push_back({HEAP_BASE, heap.end() - HEAP_BASE, "heap", true, false});
+  return all;
 }
 
 const Allocation* Device::find(u64 at, u64 size) const {
+  if (Heap::holds(at)) return heap.find(at, size);
   auto after = std::upper_bound(allocations_.begin(), allocations_.end(), at,
                                 [](u64 value, const Allocation& a) { return value < a.address; });
   if (after == allocations_.begin()) return nullptr;
@@ -120,14 +135,16 @@ const Allocation* Device::find(u64 at, u64 size) const {
 Neighbour Device::neighbour(u64 at, u64 size) const {
   Neighbour found;
   u64 best = FAR;
-  for (const Allocation& allocation : allocations_) {
+  auto consider = [&](const Allocation& allocation) {
     u64 distance = at + size <= allocation.address ? allocation.address - (at + size)
                    : at >= allocation.end()        ? at - allocation.end()
                                                    : 0;
-    if (distance >= best) continue;
+    if (distance >= best) return;
     best = distance;
     found.allocation = &allocation;
-  }
+  };
+  for (const Allocation& allocation : allocations_) consider(allocation);
+  for (const Allocation* allocation : heap.around(at)) consider(*allocation);
   if (!found.allocation) {
     found.where = "which is far from every allocation";
     return found;
@@ -167,11 +184,12 @@ u64 Device::checksum() const {
   u64 sum = 0;
   for (const Allocation& allocation : allocations_)
     if (allocation.live) sum = hash_bytes(pointer(allocation.address), allocation.bytes, sum);
+  for (const Allocation* allocation : heap.live()) sum = hash_bytes(pointer(allocation->address), allocation->bytes, sum);
   return sum;
 }
 
 void Device::clear_sectors() {
-  for (const Allocation& allocation : allocations_)
+  for (const Allocation& allocation : ranges())
     if (allocation.bytes)
       for (u64 base : {LOADED_BASE, STORED_BASE}) {
         u64 from = sector_place(base, allocation.address);
@@ -181,7 +199,7 @@ void Device::clear_sectors() {
 
 u64 Device::count_sectors(bool stores) const {
   u64 total = 0;
-  for (const Allocation& allocation : allocations_) {
+  for (const Allocation& allocation : ranges()) {
     if (!allocation.bytes) continue;
     u64 base = stores ? STORED_BASE : LOADED_BASE;
     const u8* from = reinterpret_cast<u8*>(sector_place(base, allocation.address));

@@ -6,19 +6,11 @@
 #include <vector>
 
 #include "abi.h"
+#include "allocation.h"
+#include "heap.h"
 #include "texture.h"
 
 namespace kw {
-
-struct Allocation {
-  u64 address;
-  u64 bytes;
-  std::string name;
-  bool live;
-  bool initialised;  // every byte, from the start; else the shadow knows
-  u64 end() const { return address + bytes; }
-  bool holds(u64 at, u64 size) const { return at >= address && at - address <= bytes && size <= bytes - (at - address); }
-};
 
 // Of a place outside all allocations: the one it is closest to (null: none is near), and where it lies from there.
 struct Neighbour {
@@ -50,6 +42,7 @@ class Device {
 
   u64 checksum() const;  // of all that live allocations hold
 
+  Heap heap;            // of kernels
   ImageTable images;  // texture and surface objects
 
   void clear_sectors();
@@ -65,6 +58,8 @@ class Device {
   static constexpr u64 STORED_BASE = DEVICE_BASE + (u64{3} << 40);
 
  private:
+  std::vector<Allocation> ranges() const;
+
   std::vector<Allocation> allocations_;  // by address
 };
 

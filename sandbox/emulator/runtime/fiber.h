@@ -8,7 +8,7 @@
 
 namespace kw {
 
-constexpr size_t STACK_BYTES = 1 << 20;
+constexpr size_t STACK_BYTES = 4 << 20;
 
 struct OutOfStacks : std::runtime_error {
   using std::runtime_error::runtime_error;

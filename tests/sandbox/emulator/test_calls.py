@@ -375,3 +375,26 @@ def test_debug_builds_of_the_same_functions_can_be_lowered_alone(tmp_path: Path,
     ptx = compile_cuda(CUDA, tmp_path, options=["-G"])
     run = Machine(ptx, kernels=["exits"]).run("exits", 1, 4, np.zeros(4, "int32"))
     assert run.arrays["a0"].tolist() == [0, 3, 2, 0]
+
+
+def test_a_struct_of_16_kilobytes_by_value(tmp_path: Path, jail: None) -> None:
+    source = """
+struct Big { int a[4096]; };
+__device__ __noinline__ int sum(Big b, int n) {
+  int total = 0;
+  for (int i = 0; i < n; ++i) total += b.a[i];
+  b.a[n] = 1;
+  return total + b.a[n / 2];
+}
+extern "C" __global__ void k(int* out, Big b, int n) {
+  b.a[n] = 3;
+  out[threadIdx.x] = sum(b, n + threadIdx.x);
+}
+"""
+    machine = Machine(compile_cuda(source, tmp_path))
+    values = np.arange(4096, dtype="int32")
+    run = machine.run("k", 1, 4, ints(4), values.view("V16384")[0], 20)
+    changed = values.tolist()
+    changed[20] = 3
+    expected = [sum(changed[: 20 + i]) + changed[(20 + i) // 2] for i in range(4)]
+    assert run.arrays["a0"].tolist() == expected

@@ -1,0 +1,21 @@
+// One piece of device memory.
+#pragma once
+
+#include <string>
+
+#include "abi.h"
+
+namespace kw {
+
+struct Allocation {
+  u64 address;
+  u64 bytes;
+  std::string name;
+  bool live;
+  bool initialised;      // every byte, from the start; else the shadow knows
+  bool in_heap = false;  // made by a kernel: another thread may free it at any time
+  u64 end() const { return address + bytes; }
+  bool holds(u64 at, u64 size) const { return at >= address && at - address <= bytes && size <= bytes - (at - address); }
+};
+
+}  // namespace kw
