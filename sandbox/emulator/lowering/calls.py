@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.emulator.lowering.arithmetic import handles
 from sandbox.emulator.lowering.builder import Builder, Value
+from sandbox.emulator.lowering.parameters import addressed_parameters
 from sandbox.emulator.lowering.program import Place, prototype
 from sandbox.ptx.model import Call, Immediate, Instruction, Prototype, Register
 
@@ -122,6 +123,30 @@ def _indirect(build: FunctionLowering, call: Call, given: Prototype) -> None:
     build.emit(f"call void @kw_bad_call(ptr %w, i32 {build.line}, i32 {mask}, i64 {target})")
     build.emit("unreachable")
     build.lines.append(f"{done}:")
+
+
+def frame_code(build: FunctionLowering) -> list[str]:
+    """The function's local memory: is there room, and what is in it at first."""
+    own = build.layout.own_locals(build.function)
+    code: list[str] = []
+    if not build.function.entry and (own or build.program.is_recursive(build.place)):
+        build.declare("kw_frame", "void", "ptr, i32, i32, i64, i64")
+        line = next((i.line for block in build.analysis.blocks for i in block.instructions), 0)
+        code.append(f"  call void @kw_frame(ptr %w, i32 {line}, i32 %lanes, i64 %locals, i64 {own})")
+    for name, size in addressed_parameters(build.function):
+        build.declare("kw_parameter_copy", "void", "ptr, i32, i64, i32, ptr")
+        place = f"%copy.{len(code)}"
+        code.append(f"  {place} = add i64 %locals, {build.local_offsets[name]}")
+        pointer = build.parameter_blocks[name][0]
+        code.append(
+            f"  call void @kw_parameter_copy(ptr %w, i32 %lanes, i64 {place}, i32 {size}, ptr {pointer})"
+        )
+    if build.dynamic:
+        build.declare("kw_start_tops", "void", "ptr, i64")
+        code.append("  %tops = alloca [256 x i8], align 64")
+        code.append(f"  %tops.start = add i64 %locals, {own}")
+        code.append("  call void @kw_start_tops(ptr %tops, i64 %tops.start)")
+    return code
 
 
 # What the CUDA runtime provides -------------------------------------------------------------------------

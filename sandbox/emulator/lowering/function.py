@@ -19,9 +19,8 @@ from sandbox.emulator.lowering.analysis import (
 )
 from sandbox.emulator.lowering.arithmetic import HANDLERS, refuse_unknown_parts
 from sandbox.emulator.lowering.builder import Builder, ModuleContext, Value
-from sandbox.emulator.lowering.calls import function_symbol, lower_call
+from sandbox.emulator.lowering.calls import frame_code, function_symbol, lower_call
 from sandbox.emulator.lowering.layout import Layout
-from sandbox.emulator.lowering.parameters import addressed_parameters
 from sandbox.emulator.lowering.program import Place, Program
 from sandbox.emulator.lowering.warp import special_register
 from sandbox.ptx.model import Instruction, PtxError, Symbol
@@ -154,32 +153,9 @@ class FunctionLowering(Builder):
         else:
             code.append("  store i32 %lanes, ptr %state.own_live")
             code.append("  %live.place = getelementptr i32, ptr %state, i64 " + str(abi.STATE_LIVE))
-        code += self._frame_code()
+        code += frame_code(self)
         code.append("  store i32 %lanes, ptr %state.waiting")
         code.append("  br label %schedule")
-        return code
-
-    def _frame_code(self) -> list[str]:
-        """The function's local memory: is there room, and what is in it at first."""
-        own = self.layout.own_locals(self.function)
-        code: list[str] = []
-        if not self.function.entry and (own or self.program.is_recursive(self.place)):
-            self.declare("kw_frame", "void", "ptr, i32, i32, i64, i64")
-            line = next((i.line for block in self.analysis.blocks for i in block.instructions), 0)
-            code.append(f"  call void @kw_frame(ptr %w, i32 {line}, i32 %lanes, i64 %locals, i64 {own})")
-        for name, size in addressed_parameters(self.function):
-            self.declare("kw_parameter_copy", "void", "ptr, i32, i64, i32, ptr")
-            place = f"%copy.{len(code)}"
-            code.append(f"  {place} = add i64 %locals, {self.local_offsets[name]}")
-            pointer = self.parameter_blocks[name][0]
-            code.append(
-                f"  call void @kw_parameter_copy(ptr %w, i32 %lanes, i64 {place}, i32 {size}, ptr {pointer})"
-            )
-        if self.dynamic:
-            self.declare("kw_start_tops", "void", "ptr, i64")
-            code.append("  %tops = alloca [256 x i8], align 64")
-            code.append(f"  %tops.start = add i64 %locals, {own}")
-            code.append("  call void @kw_start_tops(ptr %tops, i64 %tops.start)")
         return code
 
     def _shared_blocks(self) -> None:
