@@ -17,7 +17,7 @@
 namespace {
 
 struct Options {
-    bool profile = false;
+    bool profile = false, stop_at_first = false;
     kw::u32 checks = 0;
     double seconds = 0;  // of all kernels together; 0: no limit
     int threads = 1;
@@ -112,6 +112,7 @@ void Executing::configure() {
         if (fields.size() < 3 || fields[0] != "option") continue;
         if (fields[1] == "checks") options_.checks = checks_named(fields[2]);
         if (fields[1] == "profile") options_.profile = fields[2] == "1";
+        if (fields[1] == "stop_at_first") options_.stop_at_first = fields[2] == "1";
         if (fields[1] == "seconds") options_.seconds = std::atof(fields[2].c_str());
         if (fields[1] == "threads") options_.threads = std::atoi(fields[2].c_str());
     }
@@ -225,7 +226,7 @@ cudaError_t Executing::launch(Launch launch) {
     options.threads = options_.threads;
     options.print = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); };
     options.checks = options_.checks;
-    if (options_.checks) options.findings = &findings_;
+    if (options_.checks && !options_.stop_at_first) options.findings = &findings_;
     double began = kw::monotonic_seconds();
     options.deadline = options_.seconds > 0 ? began + options_.seconds - used_ : INFINITY;
     kw::GridOutcome outcome = kw::run_grid(*code.module, memory_, request, options);

@@ -112,7 +112,9 @@ def test_an_error_is_told_with_its_line_and_changes_the_exit_code(folder: Path) 
     assert "error: out of bounds: write of 4 bytes" in done.stderr
     assert f"{FAULTY_LINE}, in fill(float*), block (0,0,0), thread (100,0,0)" in done.stderr
     assert "kernelwright: 1 error" in done.stderr
+    assert "28 times" in done.stderr
     assert command("exec", "--error-exitcode", "77", "./faulty", cwd=folder).returncode == 77
+    assert "times" not in command("exec", "--stop-at-first", "./faulty", cwd=folder).stderr
 
 
 def test_the_report_is_one_json_document_and_the_programs_output_goes_to_stderr(folder: Path) -> None:
