@@ -34,7 +34,9 @@ def statement(text: str, position: int) -> tuple[str, int]:
 
 
 def type_bytes(name: str) -> int:
-    """Size of a PTX type: "b32" -> 4."""
+    """Size of a PTX type: "b32" -> 4, "f16x2" -> 4."""
+    if name.endswith("x2"):
+        return 2 * type_bytes(name[:-2])
     digits = name.lstrip("abcdefghijklmnopqrstuvwxyz")
     if not digits.isdigit():
         raise PtxError(f"unknown type .{name}")

@@ -48,7 +48,7 @@ NO_DESTINATION = frozenset(
         "setmaxnreg",
         "stackrestore",
     }
-    | {"cp", "mbarrier", "wgmma", "stmatrix", "bulk", "multimem", "sust", "elect"}
+    | {"cp", "mbarrier", "wgmma", "stmatrix", "bulk", "multimem", "sust"}
 )
 TERMINATORS = frozenset({"bra", "brx", "ret", "exit", "trap"})
 # A warp-uniform result needs uniform operands and an operation that is the same in one lane as in 32.
@@ -208,7 +208,7 @@ def _named_lanes(instruction: Instruction, constants: dict[str, int]) -> int | N
     parts = instruction.parts
     if ("sync" not in parts and "warp" not in parts) or is_barrier(instruction):
         return None
-    if parts[0] in ("shfl", "vote", "match", "redux") or parts[:2] == ("bar", "warp"):
+    if parts[0] in ("shfl", "vote", "match", "redux", "elect") or parts[:2] == ("bar", "warp"):
         last = instruction.operands[-1]
         value = last.value if isinstance(last, Immediate) else None
         if isinstance(last, Register):

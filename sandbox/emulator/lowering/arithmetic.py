@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from sandbox.emulator.lowering.builder import BITS, FLOATS, Builder, Value, element_type
 from sandbox.ptx.model import Immediate, Instruction
@@ -33,14 +35,27 @@ def handles(*names: str, parts: str = "") -> Callable[[Handler], Handler]:
     return register
 
 
-def refuse_unknown_parts(build: Builder, instruction: Instruction) -> None:
-    """A modifier that nobody looks at would be ignored silently."""
+_TYPE = re.compile(r"(?:[busf]\d+|bf16|f16|tf32|pred)(?:x2)?|e\dm\dx2")
+
+
+def checked(build: Builder, instruction: Instruction) -> Instruction:
+    """An instruction whose modifiers are all known, its types last.
+
+    A modifier that nobody looks at would be ignored silently. ptxas takes modifiers in any order, and CUDA's
+    own headers write `min.s32.relu`.
+    """
     name, *rest = instruction.parts
     known = PARTS.get(name)
-    if known is not None:
-        for part in rest:
-            if part not in known:
-                raise build.unsupported(f"{instruction.opcode} (.{part})")
+    if known is None or not rest:
+        return instruction
+    for part in rest:
+        if part not in known:
+            raise build.unsupported(f"{instruction.opcode} (.{part})")
+    if _TYPE.fullmatch(rest[-1]):
+        return instruction
+    types = [part for part in rest if _TYPE.fullmatch(part)]
+    others = [part for part in rest if not _TYPE.fullmatch(part)]
+    return replace(instruction, parts=(name, *others, *types))
 
 
 def directed_rounding(parts: tuple[str, ...]) -> str | None:

@@ -168,7 +168,7 @@ def bit_helper(build: Builder, instruction: Instruction) -> None:
     ]
     name = "kw_" + "_".join(parts)
     if parts[0] == "prmt" and len(parts) > 2:
-        name = f"kw_prmt_{parts[2]}"
+        name = f"kw_prmt_{parts[1]}"
     result = "i32" if parts[0] == "bfind" else kinds[0]
     build.write(instruction.operands[0], build.helper(name, values, result))
 

@@ -17,13 +17,14 @@ from sandbox.emulator.lowering.batches import Member
 from sandbox.emulator.lowering.patterns import Pattern
 from sandbox.ptx.model import Function, Immediate, Negated, Operand, PtxError, Register, Symbol
 
-INTEGER_OF = {"b8": "i8", "b16": "i16", "b32": "i32", "b64": "i64", "pred": "i1"}
+INTEGER_OF = {"b8": "i8", "b16": "i16", "b32": "i32", "b64": "i64", "b128": "i128", "pred": "i1"}
 BITS = {
     "i1": 1,
     "i8": 8,
     "i16": 16,
     "i32": 32,
     "i64": 64,
+    "i128": 128,
     "half": 16,
     "bfloat": 16,
     "float": 32,
@@ -57,7 +58,7 @@ def element_type(ptx_type: str) -> str:
     if ptx_type == "bf16":
         return "bfloat"
     kind, digits = ptx_type[0], ptx_type.lstrip("bsuf")
-    if kind in "bsu" and digits in ("8", "16", "32", "64"):
+    if kind in "bsu" and digits in ("8", "16", "32", "64", "128"):
         return f"i{digits}"
     if kind == "f" and digits in ("16", "32", "64"):
         return {"16": "half", "32": "float", "64": "double"}[digits]

@@ -8,7 +8,18 @@ they can run.
 
 from __future__ import annotations
 
-from sandbox.emulator.lowering import abi, access, bits, choices, conversions, floats, integers, memory
+from sandbox.emulator.lowering import (
+    abi,
+    access,
+    atomics,
+    bits,
+    choices,
+    conversions,
+    floats,
+    hints,
+    integers,
+    memory,
+)
 from sandbox.emulator.lowering.analysis import (
     TERMINATORS,
     analyse,
@@ -17,7 +28,7 @@ from sandbox.emulator.lowering.analysis import (
     index_targets,
     polling,
 )
-from sandbox.emulator.lowering.arithmetic import HANDLERS, refuse_unknown_parts
+from sandbox.emulator.lowering.arithmetic import HANDLERS, checked
 from sandbox.emulator.lowering.builder import Builder, ModuleContext, Value
 from sandbox.emulator.lowering.calls import frame_code, function_symbol, lower_call
 from sandbox.emulator.lowering.layout import Layout
@@ -26,7 +37,7 @@ from sandbox.emulator.lowering.warp import special_register
 from sandbox.ptx.model import Instruction, PtxError, Symbol
 
 # Importing them filled HANDLERS.
-_HANDLER_MODULES = (access, bits, choices, conversions, floats, integers, memory)
+_HANDLER_MODULES = (access, atomics, bits, choices, conversions, floats, hints, integers, memory)
 
 _PRECISIONS = {"f16": 0, "bf16": 0, "f16x2": 0, "bf16x2": 0, "f32": 1, "f64": 2}
 _FLOP = {"add": 1, "sub": 1, "mul": 1, "fma": 2, "mad": 2}
@@ -296,8 +307,7 @@ class FunctionLowering(Builder):
             handler = HANDLERS.get(name)
             if handler is None:
                 raise self.unsupported(instruction.opcode)
-            refuse_unknown_parts(self, instruction)
-            handler(self, instruction)
+            handler(self, checked(self, instruction))
         except PtxError as error:
             if instruction.opcode in error.message:
                 raise

@@ -1,10 +1,4 @@
-"""Lowering of atomics; what all accesses share. (Loads and stores: access.py; of parameters: parameters.py.)
-
-Atomics call helpers of the runtime, which check and count them.
-
-A helper gets the addresses of all lanes and the lanes that take part; data are arrays [element][lane] of the
-access's own width.
-"""
+"""What accesses share. (Loads and stores: access.py; of parameters: parameters.py; atomics: atomics.py.)"""
 
 from __future__ import annotations
 
@@ -13,7 +7,6 @@ from sandbox.emulator.lowering.arithmetic import compare, handles, integer
 from sandbox.emulator.lowering.bits import combine
 from sandbox.emulator.lowering.builder import BITS, Builder, Value, element_type
 from sandbox.ptx.model import Address, Immediate, Instruction, Operand, Register, Symbol
-from sandbox.ptx.parser import type_bytes
 
 SPACES = {"global": "g", "shared": "s", "local": "l", "const": "c"}
 
@@ -87,55 +80,6 @@ def send(build: Builder, operand: Operand, base: str, offset: int, kind: str) ->
     build.emit(f"store <32 x {kind}> {text}, ptr {place}, align 32")
 
 
-# Atomics ------------------------------------------------------------------------------------------------
-
-_OPERATIONS = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
-_NAMES = {
-    "add": {"u32", "s32", "u64", "s64", "f32", "f64", "f16", "bf16"},
-    "min": {"u32", "s32", "u64", "s64"},
-    "max": {"u32", "s32", "u64", "s64"},
-    "and": {"b32", "b64"},
-    "or": {"b32", "b64"},
-    "xor": {"b32", "b64"},
-    "exch": {"b32", "b64"},
-    "cas": {"b16", "b32", "b64"},
-    "inc": {"u32"},
-    "dec": {"u32"},
-}
-
-
-@handles("atom", "red")
-def atomic(build: Builder, instruction: Instruction) -> None:
-    parts, operands = instruction.parts, instruction.operands
-    operation = next((part for part in parts[1:] if part in _OPERATIONS), "")
-    name = parts[-1]
-    if name not in _NAMES.get(operation, ()) or vector_length(parts) > 1 or name in ("f16", "bf16"):
-        raise build.unsupported(instruction.opcode)
-    space = space_of(parts)
-    if space not in ("g", "s", "x"):
-        raise build.unsupported(instruction.opcode)
-    if parts[0] == "atom":
-        target, address, *values = operands
-    else:
-        target, (address, *values) = None, operands
-    kind = f"i{8 * type_bytes(name)}"
-    place, offset = address_operand(build, address, space)
-    site = access_site(build, instruction)
-    first = build.pass_vector("in0", build.operand(values[0], kind))
-    second = build.pass_vector("in1", build.operand(values[1], kind)) if len(values) > 1 else "null"
-    out = build.buffer_wide("data")
-    wanted = isinstance(target, Register)
-    helper = f"kw_atom_{space}_{operation}_{name}"
-    build.declare(helper, "void", "ptr, i32, i32, ptr, i64, ptr, ptr, ptr")
-    build.emit(
-        f"call void @{helper}(ptr %w, i32 {site}, i32 {build.effective_mask()}, ptr {place}, i64 {offset}, "
-        f"ptr {first}, ptr {second}, ptr {out if wanted else 'null'})"
-    )
-    if wanted:
-        value = Value(build.op(f"load <32 x {kind}>, ptr {out}, align 32"), kind)
-        build.write(target, value)
-
-
 @handles("isspacep")
 def is_space(build: Builder, instruction: Instruction) -> None:
     space = instruction.parts[1].partition("::")[0]
@@ -153,18 +97,11 @@ def is_space(build: Builder, instruction: Instruction) -> None:
     build.write(instruction.operands[0], combine(build, "and", low, high))
 
 
-@handles("prefetch", "prefetchu", "applypriority", "discard", "pmevent", "griddepcontrol")
-def no_effect(build: Builder, instruction: Instruction) -> None:
-    """Hints."""
-    if instruction.parts[0] in ("discard", "griddepcontrol"):
-        raise build.unsupported(instruction.opcode)
-
-
 @handles("membar", "fence")
 def fence(build: Builder, instruction: Instruction) -> None:
     """A block runs on one thread of this machine, so within it every access is seen in order."""
     parts = instruction.parts
-    if "proxy" in parts:
+    if any(part.startswith("proxy") for part in parts):
         raise build.unsupported(instruction.opcode)
     if "cta" not in parts:
         sequential = parts[0] == "membar" or "sc" in parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sandbox.emulator.lowering import abi
-from sandbox.emulator.lowering.arithmetic import handles
+from sandbox.emulator.lowering.arithmetic import binary, compare, handles, intrinsic
 from sandbox.emulator.lowering.builder import Builder, Value, element_type
 from sandbox.ptx.model import Instruction, Operand, Pair
 
@@ -122,6 +122,25 @@ def vote(build: Builder, instruction: Instruction) -> None:
         build.write(operands[0], Value(build.op(f"load <32 x i32>, ptr {out}, align 64"), "i32"))
     else:
         build.write(operands[0], Value(yes, "mask", True))
+
+
+@handles("elect")
+def elect(build: Builder, instruction: Instruction) -> None:
+    """elect.sync d|p, members: the lowest member leads."""
+    target, operand = instruction.operands
+    effective = build.effective_mask()
+    members = build.splat(build.operand(operand, "i32"))
+    build.declare("kw_vote_any", "i32", "ptr, i32, ptr, i32, i32, ptr")
+    build.op(
+        f"call i32 @kw_vote_any(ptr %w, i32 {build.line}, ptr {build.pass_vector('members', members)}, "
+        f"i32 {effective}, i32 0, ptr {build.buffer('out0')})"
+    )
+    present = binary(build, "and", members, Value(effective, "i32", True))
+    leader = intrinsic(build, "llvm.cttz", [present], ", i1 false")
+    if not isinstance(target, Pair):
+        raise build.unsupported(instruction.opcode)
+    build.write(target.first, leader)
+    build.write(target.second, compare(build, "icmp eq", leader, Value(_lanes(range(32)), "i32")))
 
 
 @handles("activemask")

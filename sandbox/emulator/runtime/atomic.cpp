@@ -1,11 +1,15 @@
 // Atomic operations of lowered code: checked, counted, done.
 
+#include <cmath>
 #include <type_traits>
 
 #include "checks.h"
+#include "narrow.h"
 
 namespace kw {
 namespace {
+
+using u128 = unsigned __int128;
 
 template <class Value, class Update>
 Value update(Value* place, bool atomically, Update&& next) {
@@ -14,15 +18,39 @@ Value update(Value* place, bool atomically, Update&& next) {
     *place = next(old);
     return old;
   }
-  using Bits = std::conditional_t<sizeof(Value) == 2, u16, std::conditional_t<sizeof(Value) == 4, u32, u64>>;
-  auto* bits = reinterpret_cast<Bits*>(place);
-  Bits seen = __atomic_load_n(bits, __ATOMIC_SEQ_CST);
-  while (true) {
-    Value old = std::bit_cast<Value>(seen);
-    Bits wanted = std::bit_cast<Bits>(next(old));
-    if (__atomic_compare_exchange_n(bits, &seen, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return old;
+  if constexpr (sizeof(Value) == 16) {
+    Value seen = *place;
+    while (true) {
+      Value old = __sync_val_compare_and_swap(place, seen, next(seen));
+      if (old == seen) return old;
+      seen = old;
+    }
+  } else {
+    using Bits = std::conditional_t<sizeof(Value) == 2, u16, std::conditional_t<sizeof(Value) == 4, u32, u64>>;
+    auto* bits = reinterpret_cast<Bits*>(place);
+    Bits seen = __atomic_load_n(bits, __ATOMIC_SEQ_CST);
+    while (true) {
+      Value old = std::bit_cast<Value>(seen);
+      Bits wanted = std::bit_cast<Bits>(next(old));
+      if (__atomic_compare_exchange_n(bits, &seen, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return old;
+    }
   }
 }
+
+// An operation on 16-bit floats through float32, which holds every sum of two closely enough to round only once.
+template <class Format, class Operation>
+u16 on_float(u16 a, u16 b, Operation&& operation) {
+  return Format::narrow(operation(Format::wide(a), Format::wide(b)));
+}
+template <class Format, class Operation>
+u32 on_floats(u32 a, u32 b, Operation&& operation) {
+  u32 low = on_float<Format>(static_cast<u16>(a), static_cast<u16>(b), operation);
+  return low | u32{on_float<Format>(static_cast<u16>(a >> 16), static_cast<u16>(b >> 16), operation)} << 16;
+}
+constexpr auto sum = [](float a, float b) { return a + b; };
+// NaN loses, and -0 is below +0.
+constexpr auto lesser = [](float a, float b) { return a != a ? b : b != b ? a : a < b || (a == b && std::signbit(a)) ? a : b; };
+constexpr auto greater = [](float a, float b) { return a != a ? b : b != b ? a : a > b || (a == b && std::signbit(b)) ? a : b; };
 
 void count_atomic(Warp* warp, u32 site, const Lanes& lanes, bool global) {
   u64* counters = warp->counters + size_t{site} * COUNTERS;
@@ -156,6 +184,16 @@ ATOMIC(exch, b64, u64, a)
 ATOMIC(cas, b16, u16, static_cast<u16>(old == a ? b() : old))
 ATOMIC(cas, b32, u32, old == a ? b() : old)
 ATOMIC(cas, b64, u64, old == a ? b() : old)
+ATOMIC(exch, b128, u128, a)
+ATOMIC(cas, b128, u128, old == a ? b() : old)
+#define ATOMIC_HALVES(NAME, OPERATION)                              \
+  ATOMIC(NAME, f16, u16, on_float<Half>(old, a, OPERATION))         \
+  ATOMIC(NAME, bf16, u16, on_float<Bfloat>(old, a, OPERATION))      \
+  ATOMIC(NAME, f16x2, u32, on_floats<Half>(old, a, OPERATION))      \
+  ATOMIC(NAME, bf16x2, u32, on_floats<Bfloat>(old, a, OPERATION))
+ATOMIC_HALVES(add, sum)
+ATOMIC_HALVES(min, lesser)
+ATOMIC_HALVES(max, greater)
 ATOMIC(inc, u32, u32, old >= a ? 0 : old + 1)
 ATOMIC(dec, u32, u32, old == 0 || old > a ? a : old - 1)
 }

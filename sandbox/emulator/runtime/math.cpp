@@ -10,6 +10,7 @@
 #include <immintrin.h>
 
 #include "abi.h"
+#include "narrow.h"
 
 using namespace kw;
 
@@ -89,13 +90,6 @@ inline double power_of_two(double x) {
   return p * scale;
 }
 
-u16 to_bfloat(float value) {
-  u32 bits;
-  std::memcpy(&bits, &value, 4);
-  if (value != value) return 0x7fff;
-  return static_cast<u16>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 // double to float, rounded to odd: rounding that again to 16 bits is rounding once.
 float to_odd(double value) {
   float result = static_cast<float>(value);
@@ -108,21 +102,15 @@ float to_odd(double value) {
   return result;
 }
 
-u16 to_half(float value) {
-  if (value != value) return 0x7fff;
-  return static_cast<u16>(_mm_extract_epi16(_mm_cvtps_ph(_mm_set_ss(value), _MM_FROUND_TO_NEAREST_INT), 0));
-}
-
 // a * b + c of bfloat16, rounded once. The product is exact in double; the sum is rounded to odd, since an addend far
 // below the last place must still decide a tie.
 u16 fused_bfloat(u16 a, u16 b, u16 c) {
-  auto wide = [](u16 bits) { return static_cast<double>(std::bit_cast<float>(u32{bits} << 16)); };
-  double product = wide(a) * wide(b), addend = wide(c);
+  double product = double{Bfloat::wide(a)} * double{Bfloat::wide(b)}, addend = Bfloat::wide(c);
   double sum = product + addend, part = sum - product;
   double error = (product - (sum - part)) + (addend - part);
   u64 bits = std::bit_cast<u64>(sum);
   if (error == error && error != 0 && !(bits & 1)) bits += (error > 0) == (sum > 0) ? 1 : -1;
-  return to_bfloat(to_odd(std::bit_cast<double>(bits)));
+  return Bfloat::narrow(to_odd(std::bit_cast<double>(bits)));
 }
 
 // A narrow format: of `nan` is what operations give; without infinities the top exponent holds numbers too.
@@ -382,9 +370,9 @@ TO_INTEGER(s64, i64)
 TO_INTEGER(u64, u64)
 
 void kw_fma_bfloat(const u16* a, const u16* b, const u16* c, u16* out) { EACH out[i] = fused_bfloat(a[i], b[i], c[i]); }
-void kw_narrow_float_bfloat(const float* a, u16* out) { EACH out[i] = to_bfloat(a[i]); }
-void kw_narrow_double_bfloat(const double* a, u16* out) { EACH out[i] = to_bfloat(to_odd(a[i])); }
-void kw_narrow_double_half(const double* a, u16* out) { EACH out[i] = to_half(to_odd(a[i])); }
+void kw_narrow_float_bfloat(const float* a, u16* out) { EACH out[i] = Bfloat::narrow(a[i]); }
+void kw_narrow_double_bfloat(const double* a, u16* out) { EACH out[i] = Bfloat::narrow(to_odd(a[i])); }
+void kw_narrow_double_half(const double* a, u16* out) { EACH out[i] = Half::narrow(to_odd(a[i])); }
 
 #define ROUND_TO(FORMAT, TYPE, SHIFT, MODE, DIRECTION)                        \
   void kw_round_##MODE##_##FORMAT(const double* a, TYPE* out) {               \

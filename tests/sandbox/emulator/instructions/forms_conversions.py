@@ -101,7 +101,7 @@ for target in ("s32", "u64"):
 # From integers to floats.
 for source in INTEGERS:
     for target in FLOATS if source[1:] != "8" else ("f16", "f32", "f64"):
-        for mode in MODES if target != "bf16" else ("rn",):
+        for mode in MODES:
             form(
                 f"cvt.{mode}.{target}.{source} {{d}}, {{a}}",
                 f"{target} : {held(source)}",
@@ -163,7 +163,7 @@ for source in FLOATS:
         elif (wider and "bf16" not in (source, target)) or (source, target) == ("bf16", "f32"):
             modes = ("",)
         elif "bf16" in (source, target) and source != "f32":
-            modes = ("rn",) if not (source == "bf16" and target == "f64") else ("",)
+            modes = MODES if not (source == "bf16" and target == "f64") else ("",)
         elif target == "bf16":
             modes = ("rn", "rz")
         else:

@@ -99,6 +99,12 @@ for kind in ("s16x2", "u16x2"):
             pairwise(function, kind[0] == "s"),
         )
 for name, function in (("min", min), ("max", max)):
+    form(f"{name}.s32.relu {{d}}, {{a}}, {{b}}", "s32 : s32 s32", lambda a, b, f=function: max(0, f(a, b)))
+    form(
+        f"{name}.s16x2.relu {{d}}, {{a}}, {{b}}",
+        "b32 : s16x2 s16x2",
+        pairwise(lambda a, b, f=function: max(0, f(a, b)), True),
+    )
     form(
         f"{name}.relu.s16x2 {{d}}, {{a}}, {{b}}",
         "b32 : s16x2 s16x2",

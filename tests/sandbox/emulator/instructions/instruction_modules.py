@@ -21,6 +21,15 @@ THREADS = 64
 ROUNDS = 3
 _ENTRY_FORMS = 48
 _PREFILL = 0x5A
+# 32 bytes of global, shared and local memory for each thread, and the shared ones by a generic address.
+_CELLS = [
+    ".reg .b64 %global, %generic, %policy, %x; .reg .b32 %shared, %local;",
+    f".shared .align 32 .b8 shared_cells[{32 * THREADS}]; .local .align 32 .b8 local_cells[32];",
+    "mul.wide.u32 %generic, %n, 32; mov.u64 %global, global_cells; add.u64 %global, %global, %generic;",
+    "mov.u32 %shared, shared_cells; mad.lo.u32 %shared, %n, 32, %shared; mov.u32 %local, local_cells;",
+    "cvt.u64.u32 %generic, %shared; cvta.shared.u64 %generic, %generic;",
+    "createpolicy.fractional.L2::evict_last.b64 %policy, 0f3F800000;",
+]
 
 
 @dataclass(frozen=True)
@@ -124,6 +133,7 @@ class Entry:
             "mov.u32 %n, %tid.x; cvt.u64.u32 %i, %n; and.b32 %odd, %n, 1; setp.ne.u32 %odd_one, %odd, 0;",
             f"ld.param.u64 %out, [out]; mad.lo.u64 %out, %i, {self.size}, %out;",
         ]
+        body += _CELLS
         for index, kind in enumerate(self.sources):
             bits = width(kind)
             body.append(f".reg {_register(kind)} %x{index}, %y{index};")
@@ -227,7 +237,10 @@ def _array(kind: str, values: list[int]) -> np.ndarray:
 
 
 def header(target: str) -> str:
-    return f".version 8.8\n.target {target}\n.address_size 64\n"
+    return (
+        f".version 8.8\n.target {target}\n.address_size 64\n"
+        f".global .align 32 .b8 global_cells[{32 * THREADS}];\n"
+    )
 
 
 def entries(forms: Sequence[Form]) -> list[Entry]:

@@ -19,7 +19,7 @@ from sandbox import toolchain
 NAMES = sorted(path.stem for path in Path(__file__).parent.glob("forms_*.py"))
 TABLES: dict[str, Table] = {name: importlib.import_module(name).TABLE for name in NAMES}
 CASES = [
-    pytest.param(table, form, id=f"{form.text}|{' '.join(form.sources)}")
+    pytest.param(table, form, id=f"{TABLES[table].name}: {form.text} ({' '.join(form.sources)})")
     for table, found in TABLES.items()
     for form in found.forms
 ]
