@@ -160,3 +160,40 @@ for space, place in (*SPACES.items(), ("local", "[%local]")):
         "b32 b32 : b64 b64",
         lambda a, b: (a >> 32, b & 0xFFFFFFFF),
     )
+
+# Addresses and spaces.
+for space in ("shared", "local"):
+    form(
+        f"cvt.u64.u32 %x, %{space}; cvta.{space}.u64 %x, %x; cvta.to.{space}.u64 %x, %x; "
+        f"cvt.u32.u64 %w1, %x; sub.u32 {{d}}, %w1, %{space}",
+        "u32 :",
+        lambda: 0,
+    )
+    form(
+        f"cvt.u64.u32 %x, %{space}; cvta.{space}.u64 %x, %x; "
+        "isspacep.shared {d}, %x; isspacep.local {e}, %x",
+        "pred pred :",
+        lambda s=space: (int(s == "shared"), int(s == "local")),
+    )
+form("isspacep.global {d}, %global; isspacep.shared::cta {e}, %global", "pred pred :", lambda: (1, 0))
+form("isspacep.global {d}, %generic; isspacep.shared::cta {e}, %generic", "pred pred :", lambda: (0, 1))
+
+# What leaves everything as it is.
+for hint in (
+    "prefetch.global.L1 [%global]",
+    "prefetch.global.L2::evict_last [%global]",
+    "prefetch.L2 [%generic]",
+    "prefetchu.L1 [%global]",
+    "applypriority.global.L2::evict_normal [%x], 128",
+    "pmevent 3",
+    "griddepcontrol.launch_dependents",
+    "griddepcontrol.wait",
+    "membar.gl",
+    "membar.cta",
+    "fence.acq_rel.gpu",
+    "fence.sc.sys",
+    "createpolicy.fractional.L2::evict_first.L2::evict_unchanged.b64 %x, 0f3F000000",
+):
+    form(f"mov.u64 %x, global_cells; {hint}; mov.b32 {{d}}, {{a}}", "b32 : b32", lambda a: a)
+form("ld.global.nc.L1::no_allocate.L2::128B.b32 {d}, [global_cells]; and.b32 {d}, {d}, 0", "b32 :", lambda: 0)
+form("ldu.global.b32 {d}, [global_cells]; and.b32 {d}, {d}, 0", "b32 :", lambda: 0)
