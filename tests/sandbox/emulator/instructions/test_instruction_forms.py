@@ -102,3 +102,18 @@ def test_forms_are_ptx(nvcc: None, table: str, tmp_path: Path) -> None:
     refused = re.findall(r"line (\d+); error\s*: (.*)", finished.stderr)
     found = {re.sub(r"%\w+|-?\d{3,}", "_", lines[int(line) - 1]): message for line, message in refused}
     assert finished.returncode == 0, "\n".join(f"{line}  {message}" for line, message in found.items())
+
+
+def test_a_wrong_bit_is_noticed(jail: None) -> None:
+    """In any output of any occurrence: what compares is itself tried."""
+    table = TABLES["forms_integer"]
+    found = outcome("forms_integer")
+    assert not isinstance(found, Exception), found
+    for form in table.forms[::17]:
+        entry, outputs = found[form.key]
+        for row, occurrence in enumerate(entry.occurrences):
+            if occurrence.form is form:
+                first, *others = outputs
+                place = row * len(form.results) * instruction_modules.THREADS * entry.size
+                spoilt = first[:place] + bytes([first[place] ^ 1]) + first[place + 1 :]
+                assert len(entry.wrong(form, [spoilt, *others])) == 1, (form.text, occurrence.kinds)
