@@ -80,7 +80,7 @@ def load(build: Builder, instruction: Instruction) -> None:
     if space_of(instruction.parts) == "p" and not is_computed(instruction.operands[1]):
         load_parameter(build, instruction)
         return
-    target, operand = instruction.operands
+    target, operand, *_ = instruction.operands  # a cache policy may follow
     access = access_of(build, instruction, operand)
     targets = target.items if isinstance(target, Vector) else (target,)
     member = build.members.get(id(instruction))
@@ -109,7 +109,7 @@ def store(build: Builder, instruction: Instruction) -> None:
     if space_of(instruction.parts) == "p":
         store_parameter(build, instruction)
         return
-    operand, source = instruction.operands
+    operand, source, *_ = instruction.operands
     access = access_of(build, instruction, operand)
     items = source.items if isinstance(source, Vector) else (source,)
     if inline(build, access) and len(access.pieces()) == 1:
