@@ -99,6 +99,7 @@ extern "C" {
 i32 kw_schedule(Warp* warp, State* state) {
   u32 start = state->rotate;
   state->rotate = 0;
+  state->forced = 0;  // what was forced has run, also when all its lanes were there after all
   if (warp->worker->launch.seed) start = static_cast<u32>(next_random(warp->block->random) % state->blocks);
   for (u32 block = start; block < state->blocks; ++block)
     if (state->waiting[block]) return run_at(state, block, std::exchange(state->waiting[block], 0));

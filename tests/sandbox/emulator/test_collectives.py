@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -148,3 +149,41 @@ def test_lanes_that_the_mask_does_not_name(machine: Machine) -> None:
     fault = machine.run("not_named", 1, 32, np.zeros(32, np.uint32), Out(32, "uint32")).fault
     assert (fault.kind, fault.line) == ("barrier", line_of(SOURCE, "sixteen lanes too many"))
     assert fault.message == ("a warp shuffle is executed by 16 lanes that its member mask does not name")
+
+
+def test_lanes_that_come_late_to_a_vote_in_a_loop_are_waited_for_every_time(tmp_path: Path) -> None:
+    """Once the late lane completes the vote; the next time round it must be waited for again."""
+    source = r"""
+    extern "C" __global__ void rounds(const int *work, int *out, int n) {
+        int lane = threadIdx.x, sum = 0, round = 0;
+        for (int v = lane; __any_sync(~0u, v < n); v += 32, round++) {
+            if (v < n && work[v] > 0)
+                for (int i = 0; i < work[v]; i++) sum += (sum ^ i) & 7;
+            unsigned ballot = __ballot_sync(~0u, v < n && work[v] > 0);
+            while (ballot) {
+                int who = __ffs(ballot) - 1;
+                ballot &= ballot - 1;
+                int count = __shfl_sync(~0u, v < n ? work[v] : 0, who);
+                for (int i = lane; __any_sync(~0u, i < count); i += 32)
+                    if (i < count) sum += i % 3 ? i : -i;
+            }
+        }
+        out[lane] = sum * 1000 + round;
+    }
+    """
+    work = (np.arange(200) * 37 % 61 * (np.arange(200) % 5 == 3)).astype(np.int32)
+    ran = Machine(compile_cuda(source, tmp_path)).run("rounds", 1, 32, work, Out(32, "int32"), 200)
+    assert ran.result.status == "ok", ran.result
+    expected = []
+    for lane in range(32):
+        total = 0
+        for v in range(lane, 224, 32):
+            if v < 200:
+                for i in range(int(work[v])):
+                    total += (total ^ i) & 7
+            for who in range(32):
+                other = v - lane + who
+                if other < 200 and work[other] > 0:
+                    total += sum(i if i % 3 else -i for i in range(lane, int(work[other]), 32))
+        expected.append(total * 1000 + 7)
+    assert ran.arrays["a1"].tolist() == expected
