@@ -137,7 +137,7 @@ def replay(
     if not replays:
         return []
     executable = native.path("emulate")
-    with _memory_file("replay-request") as request, _memory_file("replay-result") as result:
+    with memory_file("replay-request") as request, memory_file("replay-result") as result:
         write_request(
             request,
             "/kernels/" + _PRODUCT,
@@ -179,12 +179,12 @@ def replay(
                 raise Judged("unsupported", "kernelwright", f"unsupported: {words.rsplit(': ', 1)[-1]}")
             raise Judged("internal_error", "kernelwright", f"the emulator failed: {words}")
         try:
-            return _results(result, replays)
+            return results(result, replays)
         except BadResult as problem:
             raise Judged("internal_error", "kernelwright", str(problem)) from problem
 
 
-def _results(descriptor: int, replays: Sequence[Replay]) -> list[tuple[ReplayResult, dict[str, bytes]]]:
+def results(descriptor: int, replays: Sequence[Replay]) -> list[tuple[ReplayResult, dict[str, bytes]]]:
     if os.fstat(descriptor).st_size == 0:
         raise BadResult("the emulator left no result")
     with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as content, memoryview(content) as view:
@@ -198,7 +198,7 @@ def _last_words(finished: jail.Finished) -> str:
 
 
 @contextlib.contextmanager
-def _memory_file(name: str) -> Iterator[int]:
+def memory_file(name: str) -> Iterator[int]:
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
     try:
         yield descriptor

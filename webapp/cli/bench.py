@@ -22,6 +22,7 @@ from agent.events import TurnEnded
 from agent.trajectory import Trajectory
 from agent.translate import TranslateRequest, translate
 from sandbox.cancellation import Cancellation
+from sandbox.emulator.bench import run as emulator_bench
 from sandbox.errors import TaskProblem
 from sandbox.types import Problem
 from webapp.cli.bench_programs import read_list, run_trials
@@ -189,6 +190,16 @@ def programs(options: argparse.Namespace) -> int:
     return GOOD if counts["passed"] == len(trials) else NOT_GOOD
 
 
+def emulator(options: argparse.Namespace) -> int:
+    """How fast the emulator is: kernels without checks and with, beside serial C; and how fast it lowers."""
+    result = {"benchmark": "emulator", "machine": _machine(), **emulator_bench.measure(say)}
+    if options.json:
+        dump(result)
+    else:
+        print(f"{_machine()}\n\n{emulator_bench.table(result)}")
+    return GOOD
+
+
 def _cell(text: str) -> str:
     return " ".join(text.replace("|", "\\|").split())
 
@@ -209,6 +220,7 @@ def _cpuinfo() -> Sequence[str]:
 
 
 BENCHMARKS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "emulator": emulator,
     "first-kernel": first_kernel,
     "functions": functions,
     "programs": programs,

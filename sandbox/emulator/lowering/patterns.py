@@ -94,6 +94,7 @@ def batch_definition(space: str, shape: Shape) -> str:
             f"  %i{n} = extractvalue {result} %r, {1 + shape.groups + n}",
             f"  %ip{n} = getelementptr i8, ptr %p, i64 {n * shape.group * shape.size}",
             f"  store {shape.index_type} %i{n}, ptr %ip{n}, align 64",
+            *_touched_words(shape, n),
         ]
     return "\n".join(
         [
@@ -104,6 +105,24 @@ def batch_definition(space: str, shape: Shape) -> str:
             "}",
         ]
     )
+
+
+def _touched_words(shape: Shape, n: int) -> list[str]:
+    """Stores the map of the words of 4 bytes that the lanes touch in window n."""
+    kind, part = f"i{8 * shape.size}", shape.index_type
+    lines, place = [], f"%i{n}"
+    if shape.size == 8:
+        place = f"%double{n}"
+        lines.append(f"  {place} = shl {part} %i{n}, splat (i64 1)")
+    return [
+        *lines,
+        f"  %bit{n} = shl {part} splat ({kind} {shape.size // 4 * 2 - 1}), {place}",
+        f"  %bits{n} = call {kind} @llvm.vector.reduce.or.v{shape.group}{kind}({part} %bit{n})",
+        f"  %word{n} = {'trunc i64' if shape.size == 8 else 'add i32 0,'} %bits{n}"
+        + (" to i32" if shape.size == 8 else ""),
+        f"  %wp{n} = getelementptr i8, ptr %p, i64 {288 + 4 * n}",
+        f"  store i32 %word{n}, ptr %wp{n}, align 4",
+    ]
 
 
 def batch_name(space: str, shape: Shape) -> str:

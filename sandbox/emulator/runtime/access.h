@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "run.h"
 
@@ -42,6 +43,34 @@ inline int distinct(u64* values, int n) {
   if (!sorted) std::sort(values, values + n);
   int found = n > 0;
   for (int i = 1; i < n; ++i) found += values[i] != values[i - 1];
+  return found;
+}
+
+// The number of distinct values among the first n > 0, in any order.
+inline int count_distinct(const u64* values, int n) {
+  int steps = 0;
+  bool sorted = true;
+  for (int i = 1; i < n; ++i) {
+    sorted &= values[i - 1] <= values[i];
+    steps += values[i - 1] != values[i];
+  }
+  if (sorted) return steps + 1;
+  using Eight = u64 __attribute__((vector_size(64)));
+  Eight all[LANES / 8], again[LANES / 8] = {};  // not zero for a value that an earlier lane has
+  alignas(64) u64 padded[LANES];
+  for (int i = 0; i < LANES; ++i) padded[i] = i < n ? values[i] : values[0];
+  std::memcpy(all, padded, sizeof all);
+  const Eight order = {0, 1, 2, 3, 4, 5, 6, 7};
+  for (int i = 0; i < n; ++i) {
+    Eight value = Eight{} + padded[i], place = Eight{} + static_cast<u64>(i);
+    for (int part = i / 8; part < LANES / 8; ++part) {
+      Eight later = order + static_cast<u64>(8 * part);
+      again[part] |= reinterpret_cast<Eight>((all[part] == value) & (later > place));
+    }
+  }
+  int found = LANES;
+  for (const Eight& part : again)
+    for (int i = 0; i < 8; ++i) found -= part[i] != 0;
   return found;
 }
 

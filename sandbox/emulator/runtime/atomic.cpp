@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <type_traits>
+#include <utility>
 
 #include "checks.h"
 #include "narrow.h"
@@ -54,11 +55,9 @@ constexpr auto greater = [](float a, float b) { return a != a ? b : b != b ? a :
 
 void count_atomic(Warp* warp, u32 site, const Lanes& lanes, bool global) {
   u64* counters = warp->counters + size_t{site} * COUNTERS;
-  u64 values[LANES];
-  std::copy(lanes.address, lanes.address + lanes.count, values);
   counters[REQUESTS] += 1;
   counters[ACCESS_LANES] += lanes.count;
-  counters[ADDRESSES] += distinct(values, lanes.count);
+  counters[ADDRESSES] += lanes.count ? count_distinct(lanes.address, lanes.count) : 0;
   if (!global) counters[WAVEFRONTS] += 1;
   if (global)
     for (int i = 0; i < lanes.count; ++i) *Device::stored(lanes.address[i]) = *Device::loaded(lanes.address[i]) = 1;
@@ -99,16 +98,43 @@ void check_shared_atomic(Warp* warp, u32 site, u32 lane, u32 at) {
   shared_write<Bytes>(warp, site, lane, at, nullptr, true);
 }
 
+// Checks and marks all lanes where none meets anything but atomic operations of this epoch. Else does nothing.
+template <u32 Bytes>
+bool check_plain_atomics(Warp* warp, u32 site, const Lanes& lanes) {
+  SharedMemory& shared = warp->block->shared;
+  if (Bytes < 4 || shared.granule_shift != 2) return false;
+  auto each = [&](auto&& look) {
+    for (int i = 0; i < lanes.count; ++i)
+      for (u32 part = 0; part < Bytes; part += 4) look((static_cast<u32>(lanes.address[i]) + part) >> 2, warp->thread(lanes.lane[i]));
+  };
+  bool fine = true;
+  each([&](u32 granule, u32) {
+    Mark writer = shared.writers[granule];
+    fine &= shared.written(writer) & (mark_epoch(writer) != shared.epoch || (writer & MARK_ATOMIC)) &
+            (mark_epoch(shared.readers[granule]) != shared.epoch);
+  });
+  if (!fine) return false;
+  if (warp->worker->launch.count && shared.last_useful + 1 < shared.epoch)
+    each([&](u32 granule, u32 thread) {
+      note_order(shared, shared.writers[granule], thread);
+      note_order(shared, shared.readers[granule], thread);
+    });
+  Mark mine = own_mark(warp, 0, warp->worker->launch.module->sites[site].relaxed, true);
+  each([&](u32 granule, u32 thread) { shared.write(granule, mine - warp->thread(0) + thread); });
+  return true;
+}
+
 template <class Value, class Update>
 void atomic_shared(Warp* warp, u32 site, Lanes& lanes, Value* out, Update&& next) {
   bool checks = checked(warp);
+  SharedMemory& shared = warp->block->shared;
   if (checks) {
-    warp->block->shared.settle();
+    shared.settle();
     if (out) poison_lanes<sizeof(Value), 1>(warp, lanes, reinterpret_cast<u8*>(out));
     check_shared<sizeof(Value)>(warp, site, lanes);
+    if (warp->worker->launch.count) count_atomic(warp, site, lanes, false);
+    if (check_plain_atomics<sizeof(Value)>(warp, site, lanes)) checks = false;
   }
-  SharedMemory& shared = warp->block->shared;
-  if (checks && warp->worker->launch.count) count_atomic(warp, site, lanes, false);
   for (int i = 0; i < lanes.count; ++i) {
     u32 lane = lanes.lane[i], at = static_cast<u32>(lanes.address[i]);
     if (checks) check_shared_atomic<sizeof(Value)>(warp, site, lane, at);

@@ -192,7 +192,8 @@ struct Area {
 template <u32 Size>
 int areas_of(const Windows& windows, Area (&areas)[MAX_GROUPS]) {
   int order[MAX_GROUPS] = {0, 1, 2, 3}, found = 0;
-  std::sort(order, order + GROUPS<Size>, [&](int a, int b) { return windows.low[a] < windows.low[b]; });
+  for (int n = 1; n < GROUPS<Size>; ++n)
+    for (int k = n; k && windows.low[order[k]] < windows.low[order[k - 1]]; --k) std::swap(order[k], order[k - 1]);
   for (int n = 0; n < GROUPS<Size>; ++n) {
     u64 low = windows.low[order[n]];
     unsigned __int128 words = windows.words[order[n]];
@@ -229,7 +230,8 @@ void mark_sectors(u8* place, u64 sectors) {
 u64 touch_sectors(const Area& area, i64 offset) {
   u64 low = area.low + static_cast<u64>(offset), sector = low & ~u64{31}, count = 0;
   unsigned __int128 words = area.words << (low / 4 % 8);
-  for (int part = 0; part < 2; ++part) {
+  int parts = words >> 64 ? 2 : 1;
+  for (int part = 0; part < parts; ++part) {
     u64 sectors = sectors_of(static_cast<u64>(words >> (64 * part)));
     if (sectors) mark_sectors(Device::loaded(sector + static_cast<u64>(part) * 256), sectors);
     count += static_cast<u64>(std::popcount(sectors));
@@ -260,11 +262,16 @@ u32 read_global(Warp* warp, const Pattern& pattern, const BatchItem* items, u32 
   Reach reach = reach_of<Size>(items, count);
   u64 first = windows.first + static_cast<u64>(reach.least), last = windows.last + static_cast<u64>(reach.most);
   if (!reach.aligned || first > last) return 0;
-  const Allocation* allocation = warp->worker->hint;
+  Worker& worker = *warp->worker;
+  const Allocation* allocation = worker.hint;
   if (!allocation || !allocation->holds(first, last - first)) {
-    allocation = warp->worker->launch.device->find(first, last - first);
-    if (!allocation) return 0;
-    warp->worker->hint = allocation;
+    std::swap(worker.hint, worker.other_hint);
+    allocation = worker.hint;
+    if (!allocation || !allocation->holds(first, last - first)) {
+      allocation = worker.launch.device->find(first, last - first);
+      if (!allocation) return 0;
+      worker.hint = allocation;
+    }
   }
   u32 done = 0;
   bool known = allocation->initialised || !warp->worker->launch.checked(INITCHECK);

@@ -17,14 +17,16 @@ constexpr u32 WINDOW_WORDS = 16;
 struct alignas(64) Pattern {
   alignas(64) u8 index[LANES * 8];  // of each lane, in elements: u32s for 4-byte elements, u64s for 8-byte ones
   u64 origin[MAX_GROUPS];           // addresses of the windows in this process
+  u32 words[MAX_GROUPS];            // bit i: some lane touches word i of the window
 };
 
 static_assert(offsetof(Pattern, origin) == 256);
+static_assert(offsetof(Pattern, words) == 288);
 
 // The pattern in words of 4 bytes.
 struct Windows {
   u64 low[MAX_GROUPS];
-  u32 words[MAX_GROUPS];  // bit i: some lane touches word i of the window
+  u32 words[MAX_GROUPS];
   u64 first, last;        // the lowest byte touched, and past the highest
 };
 
@@ -36,16 +38,13 @@ using PatternIndex = std::conditional_t<Size == 4, u32, u64>;
 
 template <u32 Size>
 inline Windows windows_of(const Pattern& pattern, u64 base) {
-  using Index = PatternIndex<Size>;
-  Windows windows{};
+  Windows windows;
   windows.first = ~u64{0};
+  windows.last = 0;
   for (int g = 0; g < GROUPS<Size>; ++g) {
-    Index index[64 / Size], bits = 0;
-    std::memcpy(index, pattern.index + g * 64, sizeof index);
-    for (Index at : index) bits |= Size == 4 ? Index{1} << at : Index{3} << (2 * at);
     u64 low = pattern.origin[g] - base;
     windows.low[g] = low;
-    windows.words[g] = static_cast<u32>(bits);
+    windows.words[g] = pattern.words[g];
     windows.first = std::min(windows.first, low);
     windows.last = std::max<u64>(windows.last, low + 4 * (32 - std::countl_zero(windows.words[g])));
   }

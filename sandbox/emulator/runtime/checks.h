@@ -126,14 +126,14 @@ inline void note_global_order(Warp* warp, const Allocation* allocation, bool sto
 template <u32 Bytes>
 void count_global(Warp* warp, u32 site, const Lanes& lanes, const Allocation* common, bool stores) {
   u64* counters = warp->counters + size_t{site} * COUNTERS;
-  u64 values[LANES];
-  std::copy(lanes.address, lanes.address + lanes.count, values);
   counters[REQUESTS] += 1;
-  u64 useful = u64{Bytes} * distinct(values, lanes.count);
+  if (!lanes.count) return;
+  u64 useful = u64{Bytes} * count_distinct(lanes.address, lanes.count);
   counters[BYTES] += useful;
   counters[IDEAL] += (useful + 31) / 32;
-  for (int i = 0; i < lanes.count; ++i) values[i] >>= 5;
-  counters[SECTORS] += distinct(values, lanes.count);
+  u64 values[LANES] = {};
+  for (int i = 0; i < lanes.count; ++i) values[i] = lanes.address[i] >> 5;
+  counters[SECTORS] += count_distinct(values, lanes.count);
   for (int i = 0; i < lanes.count; ++i) *(stores ? Device::stored(values[i] << 5) : Device::loaded(values[i] << 5)) = 1;
   for (int i = 0; i < lanes.count; ++i) {
     const Allocation* allocation = allocation_of(warp, common, lanes.address[i], Bytes);

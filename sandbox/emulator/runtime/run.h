@@ -132,7 +132,8 @@ struct Worker {
   Tally warps, blocks;
   u64 barriers = 0, useless = 0;
   void* scheduler_stack = nullptr;
-  const Allocation* hint = nullptr;
+  const Allocation* hint = nullptr;        // of the last access: the next one is likely to be there, too
+  const Allocation* other_hint = nullptr;  // of one before
   // What was told, by kind and place.
   std::map<std::pair<const char*, u32>, Repeat> repeats;
   DeadlockWatch::Confirmation confirmation;
