@@ -99,10 +99,18 @@ def is_space(build: Builder, instruction: Instruction) -> None:
 
 @handles("membar", "fence")
 def fence(build: Builder, instruction: Instruction) -> None:
-    """A block runs on one thread of this machine, so within it every access is seen in order."""
+    """A block runs on one thread of this machine, so within it every access is seen in order.
+
+    The check for races hears of it, too.
+    """
     parts = instruction.parts
     if any(part.startswith("proxy") for part in parts):
         raise build.unsupported(instruction.opcode)
     if "cta" not in parts:
         sequential = parts[0] == "membar" or "sc" in parts
         build.emit(f"fence {'seq_cst' if sequential else 'acq_rel'}")
+    if build.context.mode == "checked":
+        build.declare("kw_fence", "void", "ptr, i32, i32")
+        build.emit(
+            f"call void @kw_fence(ptr %w, i32 {build.effective_mask()}, i32 {int('cta' not in parts)})"
+        )

@@ -33,8 +33,10 @@ void load_global(Warp* warp, u32 site, Lanes& lanes, u8* out, bool counted = tru
     const Allocation* common = check_global<Size * Count>(warp, site, lanes);
     check_written<Size * Count>(warp, site, lanes, common);
     if (counted && warp->worker->launch.count) count_global<Size * Count>(warp, site, lanes, common, false);
+    if (counted) race_read(warp, site, lanes, Size * Count, common);
   }
   take<Size, Count>(lanes, nullptr, 0, out);
+  if (relaxed(warp, site)) race_acquire(warp);
 }
 
 template <u32 Size, u32 Count>
@@ -42,7 +44,7 @@ void store_global(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
   if (!checked(warp)) return put<Size, Count>(lanes, nullptr, 0, data);
   const Allocation* common = check_global<Size * Count>(warp, site, lanes);
   if (warp->worker->launch.count) count_global<Size * Count>(warp, site, lanes, common, true);
-  put<Size, Count>(lanes, nullptr, 0, data);
+  if (!race_write(warp, site, lanes, Size, Count, common, data)) put<Size, Count>(lanes, nullptr, 0, data);
   mark_written<Size * Count>(warp, lanes, common);
 }
 
@@ -164,8 +166,9 @@ bool load_regular(Warp* warp, u32 site, const u32* addresses, i64 offset, u8* ou
   if (shared.granule_shift != 2 || !regular<Bytes>(addresses, moved, shared.size, low) ||
       !regular<Bytes>(addresses + HALF, moved, shared.size, high))
     return false;
+  if (relaxed(warp, site)) return false;
   shared.settle();
-  Mark mine = own_mark(warp, 0, warp->worker->launch.module->sites[site].relaxed, false);
+  Mark mine = own_mark(warp, 0, false, false);
   if (!read_half<Words>(shared, low, mine, newest) || !read_half<Words>(shared, high, mine + HALF, newest)) return false;
   if (warp->worker->launch.count) {
     shared.ordered(newest);
@@ -185,8 +188,9 @@ bool store_regular(Warp* warp, u32 site, const u32* addresses, i64 offset, const
   if (shared.granule_shift != 2 || !regular<Bytes>(addresses, moved, shared.size, low) ||
       !regular<Bytes>(addresses + HALF, moved, shared.size, high) || low.uniform || high.uniform)
     return false;
+  if (relaxed(warp, site)) return false;
   shared.notes.before_write(shared, warp->warpid, addresses, offset, Bytes, warp->worker->launch.count);
-  Mark mine = own_mark(warp, 0, warp->worker->launch.module->sites[site].relaxed, false);
+  Mark mine = own_mark(warp, 0, false, false);
   if (!write_half<Words>(shared, low, mine, newest) || !write_half<Words>(shared, high, mine + HALF, newest)) return false;
   if (warp->worker->launch.count) {
     shared.ordered(newest);
@@ -221,6 +225,7 @@ void load_shared(Warp* warp, u32 site, Lanes& lanes, u8* out) {
     if (warp->worker->launch.count) count_shared<Size * Count>(warp, site, lanes);
   }
   take<Size, Count>(lanes, warp->block->shared.bytes.data(), 0, out);
+  if (relaxed(warp, site)) race_acquire(warp);
 }
 
 template <u32 Size, u32 Count>

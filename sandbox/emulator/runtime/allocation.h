@@ -1,6 +1,7 @@
 // One piece of device memory.
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "abi.h"
@@ -14,6 +15,10 @@ struct Allocation {
   bool live;
   bool initialised;      // every byte, from the start; else the shadow knows
   bool in_heap = false;  // made by a kernel: another thread may free it at any time
+  // Does it have marks of races? They are made at the first access.
+  enum Tracking : u8 { UNKNOWN, TRACKED, UNTRACKED };
+  mutable u8 tracking = UNKNOWN;
+  u8 tracked() const { return std::atomic_ref(tracking).load(std::memory_order_acquire); }
   u64 end() const { return address + bytes; }
   bool holds(u64 at, u64 size) const { return at >= address && at - address <= bytes && size <= bytes - (at - address); }
 };

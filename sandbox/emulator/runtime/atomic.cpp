@@ -81,11 +81,13 @@ void atomic_global(Warp* warp, u32 site, Lanes& lanes, Value* out, Update&& next
     if (out) poison_lanes<sizeof(Value), 1>(warp, lanes, reinterpret_cast<u8*>(out));
     check_atomic<sizeof(Value)>(warp, site, lanes);
   }
+  race_atomic(warp, site, lanes, sizeof(Value), common);
   for (int i = 0; i < lanes.count; ++i) {
     int lane = lanes.lane[i];
     Value old = update(reinterpret_cast<Value*>(lanes.address[i]), true, [&](Value value) { return next(value, lane); });
     if (out) out[lane] = old;
   }
+  race_acquire(warp);
 }
 
 template <u32 Bytes>
@@ -142,6 +144,7 @@ void atomic_shared(Warp* warp, u32 site, Lanes& lanes, Value* out, Update&& next
         update(reinterpret_cast<Value*>(&shared.bytes[at]), false, [&](Value value) { return next(value, static_cast<int>(lane)); });
     if (out) out[lane] = old;
   }
+  race_acquire(warp);
 }
 
 template <char Space, class Value, class Update>

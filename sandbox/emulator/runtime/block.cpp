@@ -86,6 +86,7 @@ void Block::start(u64 its_place) {
   index[2] = static_cast<u32>(linear / request.grid[0] / request.grid[1]);
   random = launch->seed + linear;
   shared.start_block();
+  races = {};
   global_epochs.clear();
   barriers_completed = 0;
   for (BarrierState& barrier : barriers) barrier = {};

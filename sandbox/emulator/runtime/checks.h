@@ -18,6 +18,7 @@ inline std::string sized(char direction, u32 bytes) {
 // A check objects to one lane's access. Comes back only where the launch goes on; the caller then leaves the lane out.
 template <class Describe>
 void object(Warp* warp, u32 site, u32 lane, const char* kind, Finding finding, Describe&& describe) {
+  if (finding.note && !warp->worker->launch.keeps_going()) return;
   u32 place = 2 * site + finding.note;
   if (repeated(warp, kind, place)) return;
   finding.line = site_line(warp, site);
@@ -26,6 +27,9 @@ void object(Warp* warp, u32 site, u32 lane, const char* kind, Finding finding, D
 }
 
 inline char direction(const Warp* warp, u32 site) { return warp->worker->launch.module->sites[site].direction; }
+
+// Is the access volatile, or has it memory-model semantics?
+inline bool relaxed(const Warp* warp, u32 site) { return warp->worker->launch.module->sites[site].relaxed; }
 
 template <class Bad>
 void drop_lanes(Lanes& lanes, Bad&& bad) {
@@ -253,18 +257,18 @@ inline void unwritten(Warp* warp, u32 site, u32 lane, u64 at, u32 bytes) {
 template <u32 Bytes>
 void shared_read(Warp* warp, u32 site, const Lanes& lanes) {
   SharedMemory& shared = warp->block->shared;
-  bool relaxed = warp->worker->launch.module->sites[site].relaxed;
+  bool strong = relaxed(warp, site);
   bool count = warp->worker->launch.count;
   for (int i = 0; i < lanes.count; ++i) {
     u32 at = static_cast<u32>(lanes.address[i]);
     u32 thread = warp->thread(lanes.lane[i]);
-    Mark mine = own_mark(warp, lanes.lane[i], relaxed, false);
+    Mark mine = own_mark(warp, lanes.lane[i], strong, false);
     u32 last = (at + Bytes - 1) >> shared.granule_shift;
     bool written = false;
     for (u32 granule = at >> shared.granule_shift; granule <= last; ++granule) {
       Mark writer = shared.writers[granule];
       written |= shared.written(writer);
-      if (unordered(warp, writer, shared.epoch, thread) && !(relaxed && writer & MARK_RELAXED))
+      if (unordered(warp, writer, shared.epoch, thread) && !(strong && writer & MARK_RELAXED))
         race(warp, site, lanes.lane[i], at, "reads", mark_thread(writer));
       if (count) note_order(shared, writer, thread);
       shared.readers[granule] = with_reader(shared.readers[granule], mine);
@@ -277,19 +281,19 @@ void shared_read(Warp* warp, u32 site, const Lanes& lanes) {
 template <u32 Bytes>
 void shared_write(Warp* warp, u32 site, u32 lane, u32 at, const u8* data, bool atomic) {
   SharedMemory& shared = warp->block->shared;
-  bool relaxed = warp->worker->launch.module->sites[site].relaxed;
+  bool strong = relaxed(warp, site);
   u32 thread = warp->thread(lane);
-  Mark mine = own_mark(warp, lane, relaxed, atomic);
+  Mark mine = own_mark(warp, lane, strong, atomic);
   u32 last = (at + Bytes - 1) >> shared.granule_shift;
   for (u32 granule = at >> shared.granule_shift; granule <= last; ++granule) {
     Mark writer = shared.writers[granule], reader = shared.readers[granule];
-    bool excused = (atomic && writer & MARK_ATOMIC) || (relaxed && writer & MARK_RELAXED);
+    bool excused = (atomic && writer & MARK_ATOMIC) || (strong && writer & MARK_RELAXED);
     if (!excused && unordered(warp, writer, shared.epoch, thread)) {
       // Threads that store the same value do not harm each other.
       bool same = data && std::memcmp(&shared.bytes[at], data, Bytes) == 0;
       race(warp, site, lane, at, "writes", mark_thread(writer), same);
     }
-    if (unordered(warp, reader, shared.epoch, thread) && !(relaxed && reader & MARK_RELAXED))
+    if (unordered(warp, reader, shared.epoch, thread) && !(strong && reader & MARK_RELAXED))
       race(warp, site, lane, at, "writes", reader & MARK_SEVERAL_WARPS ? ~u32{0} : mark_thread(reader));
     if (warp->worker->launch.count) {
       note_order(shared, writer, thread);

@@ -86,7 +86,7 @@ std::string Device::allocate(u64 address, u64 bytes, const std::string& name, bo
       std::memset(shadow(address), 0, bytes);
     }
   }
-  Allocation made{address, bytes, name, true, initialised};
+  Allocation made{address, bytes, name, true, initialised, Allocation::UNKNOWN};
   allocations_.insert(std::upper_bound(allocations_.begin(), allocations_.end(), made,
                                        [](const Allocation& a, const Allocation& b) { return a.address < b.address; }),
                       made);
@@ -97,6 +97,7 @@ std::string Device::release(u64 address) {
   for (Allocation& allocation : allocations_)
     if (allocation.address == address && allocation.live) {
       allocation.live = false;
+      races_.forget(allocation);
       return "";
     }
   return "a free of " + hexadecimal(address) + ", which is not an allocation";
@@ -105,6 +106,7 @@ std::string Device::release(u64 address) {
 void Device::clear() {
   images.clear();
   for (const Allocation& allocation : ranges()) {
+    races_.forget(allocation);
     if (!allocation.bytes) continue;
     u64 end = allocation.end() + SLACK;
     forget(allocation.address, end);

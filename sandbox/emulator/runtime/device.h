@@ -1,6 +1,7 @@
 // Device memory: one reserved address range, the table of allocations in it, and what is known of every byte.
 #pragma once
 
+#include <atomic>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "abi.h"
 #include "allocation.h"
 #include "heap.h"
+#include "races.h"
 #include "texture.h"
 
 namespace kw {
@@ -53,13 +55,22 @@ class Device {
   static u8* loaded(u64 at) { return reinterpret_cast<u8*>(LOADED_BASE + ((at - DEVICE_BASE) >> 5)); }
   static u8* stored(u64 at) { return reinterpret_cast<u8*>(STORED_BASE + ((at - DEVICE_BASE) >> 5)); }
 
-  static constexpr u64 SHADOW_OFFSET = u64{1} << 40;
-  static constexpr u64 LOADED_BASE = DEVICE_BASE + (u64{2} << 40);
-  static constexpr u64 STORED_BASE = DEVICE_BASE + (u64{3} << 40);
+  RaceMemory& races() { return races_; }
+
+  // Each of these ranges has room for what belongs to all RANGE_BYTES.
+  static constexpr u64 TERABYTE = u64{1} << 40;
+  static constexpr u64 SHADOW_OFFSET = 2 * TERABYTE;
+  static constexpr u64 LOADED_BASE = DEVICE_BASE + 4 * TERABYTE;
+  static constexpr u64 STORED_BASE = DEVICE_BASE + 5 * TERABYTE;
+  static constexpr u64 WRITERS_BASE = DEVICE_BASE + 6 * TERABYTE;
+  static constexpr u64 READERS_BASE = DEVICE_BASE + 10 * TERABYTE;
+  static constexpr u64 SEGMENTS_BASE = DEVICE_BASE + 14 * TERABYTE;
+  static_assert(RANGE_BYTES <= SHADOW_OFFSET);
 
  private:
   std::vector<Allocation> ranges() const;
 
+  RaceMemory races_;
   std::vector<Allocation> allocations_;  // by address
 };
 

@@ -1,0 +1,461 @@
+#include "races.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "checks.h"
+
+namespace kw {
+namespace {
+
+constexpr int SEGMENT_SHIFT = RACE_SEGMENT_SHIFT, SECOND_SHIFT = 16, THREAD_SHIFT = 30, EPOCH_SHIFT = 24, SYNC_SHIFT = 18, SITE_SHIFT = 11;
+constexpr RaceMark SEGMENT_BITS = 0xff'ffff, EPOCH_LIMIT = 63, SYNC_LIMIT = 63;
+constexpr RaceMark ATOMIC = 1 << 4;
+constexpr RaceMark RELAXED = 1 << 5;      // volatile or ordered
+constexpr RaceMark SILENT = 1 << 6;       // a write of the value that was there
+constexpr RaceMark LANES_MARK = 1 << 7;   // several lanes of the warp
+constexpr RaceMark WARPS = 1 << 8;        // several warps of the block
+constexpr RaceMark BLOCKS = 1 << 9;       // several blocks; of readers only
+constexpr RaceMark NARROW = 1 << 10;      // of less than the granule, perhaps by several
+constexpr RaceMark SITES = 1 << (18 - SITE_SHIFT);
+constexpr RaceMark SEVERAL = LANES_MARK | WARPS | BLOCKS;
+constexpr RaceMark STRONG = ATOMIC | RELAXED;
+constexpr RaceMark BYTES_MASK = 15;
+constexpr RaceMark OWNER = SEGMENT_BITS << SEGMENT_SHIFT | RaceMark{1023} << THREAD_SHIFT;
+
+constexpr u64 SEGMENTS = u64{1} << 24;
+constexpr u64 SEGMENT_CHUNK = 1 << 15;
+constexpr u64 MOST_TRACKED = u64{512} << 20;  // bytes of device memory with marks, which take four times that
+
+u64 segment_of(RaceMark mark) { return mark >> SEGMENT_SHIFT; }
+u64 second_of(RaceMark mark) { return mark >> SECOND_SHIFT & SEGMENT_BITS; }
+u32 thread_of(RaceMark mark) { return mark >> THREAD_SHIFT & 1023; }
+u32 epoch_of(RaceMark mark) { return mark >> EPOCH_SHIFT & EPOCH_LIMIT; }
+u32 sync_of(RaceMark mark) { return mark >> SYNC_SHIFT & SYNC_LIMIT; }
+
+RaceMark* writers(u64 at) { return reinterpret_cast<RaceMark*>(Device::WRITERS_BASE + ((at - DEVICE_BASE) >> 2 << 3)); }
+RaceMark* readers(u64 at) { return reinterpret_cast<RaceMark*>(Device::READERS_BASE + ((at - DEVICE_BASE) >> 2 << 3)); }
+
+void reserve(u64 base, u64 bytes) {
+  void* got = mmap(reinterpret_cast<void*>(base), bytes, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (got != reinterpret_cast<void*>(base)) throw std::runtime_error("cannot reserve addresses for the marks of races");
+}
+
+struct Pages {
+  explicit Pages(u64 base, u64 address, u64 bytes) {
+    from = (base + ((address - DEVICE_BASE) >> 2 << 3)) & ~u64{4095};
+    size = ((base + (((address + bytes + 3 - DEVICE_BASE) >> 2) << 3) + 4095) & ~u64{4095}) - from;
+  }
+  u64 from, size;
+  bool open() const { return mprotect(reinterpret_cast<void*>(from), size, PROT_READ | PROT_WRITE) == 0; }
+  void drop(int protection) const {
+    mmap(reinterpret_cast<void*>(from), size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  }
+};
+
+}  // namespace
+
+RaceMemory::RaceMemory() {
+  reserve(Device::WRITERS_BASE, 2 * RANGE_BYTES);
+  reserve(Device::READERS_BASE, 2 * RANGE_BYTES);
+  reserve(Device::SEGMENTS_BASE, SEGMENTS * sizeof(Segment));
+  segments_ = reinterpret_cast<Segment*>(Device::SEGMENTS_BASE);
+}
+
+u64 RaceMemory::begin_launch() {
+  std::lock_guard lock(mutex_);
+  if (next_ > SEGMENTS / 4 * 3) {
+    for (const Tracked& tracked : tracked_)
+      for (u64 base : {Device::WRITERS_BASE, Device::READERS_BASE})
+        Pages(base, tracked.address, tracked.bytes).drop(PROT_READ | PROT_WRITE);
+    next_ = 1;
+  }
+  return next_;
+}
+
+bool RaceMemory::open_segments(u64 upto) {
+  std::lock_guard lock(mutex_);
+  while (opened_ <= upto) {
+    if (mprotect(segments_ + opened_, SEGMENT_CHUNK * sizeof(Segment), PROT_READ | PROT_WRITE) != 0) return false;
+    opened_ += SEGMENT_CHUNK;
+  }
+  return true;
+}
+
+u32 RaceMemory::new_segment(u64 block, u32 epoch) {
+  if (next_.load(std::memory_order_relaxed) >= SEGMENTS) return 0;
+  u64 number = next_.fetch_add(1);
+  if (number >= SEGMENTS || (number >= opened_.load(std::memory_order_acquire) && !open_segments(number))) return 0;
+  Segment& made = segments_[number];
+  made.block = block;
+  made.first_epoch = epoch;
+  made.released.store(0, std::memory_order_relaxed);
+  made.released_in_block.store(0, std::memory_order_relaxed);
+  return static_cast<u32>(number);
+}
+
+bool RaceMemory::track(const Allocation& allocation) {
+  std::lock_guard lock(mutex_);
+  if (allocation.tracked() != Allocation::UNKNOWN) return allocation.tracked() == Allocation::TRACKED;
+  bool room = allocation.bytes <= MOST_TRACKED - std::min(bytes_, MOST_TRACKED) &&
+              Pages(Device::WRITERS_BASE, allocation.address, allocation.bytes).open() &&
+              Pages(Device::READERS_BASE, allocation.address, allocation.bytes).open();
+  if (room) {
+    bytes_ += allocation.bytes;
+    tracked_.push_back({allocation.address, allocation.bytes});
+  }
+  std::atomic_ref(allocation.tracking).store(room ? Allocation::TRACKED : Allocation::UNTRACKED, std::memory_order_release);
+  return room;
+}
+
+void RaceMemory::forget(const Allocation& allocation) {
+  std::lock_guard lock(mutex_);
+  auto found = std::find_if(tracked_.begin(), tracked_.end(),
+                            [&](const Tracked& tracked) { return tracked.address == allocation.address; });
+  if (found == tracked_.end()) return;
+  for (u64 base : {Device::WRITERS_BASE, Device::READERS_BASE})
+    Pages(base, found->address, found->bytes).drop(PROT_NONE);
+  bytes_ -= found->bytes;
+  tracked_.erase(found);
+}
+
+namespace {
+
+// An access at hand.
+struct Access {
+  Warp* warp;
+  Races* races;
+  u32 site;
+  u32 bytes;
+  RaceMark flags;
+  const Allocation* common;
+
+  BlockRaces& block() const { return warp->block->races; }
+  bool strong() const { return flags & STRONG; }
+};
+
+// Memory that kernels allocate passes from one thread to another by the heap's own order, which is not looked at.
+bool tracked(const Access& access, const Allocation* allocation) {
+  if (!allocation || allocation->in_heap) return false;
+  u8 state = allocation->tracked();
+  return state == Allocation::TRACKED || (state == Allocation::UNKNOWN && access.races->memory->track(*allocation));
+}
+
+// The mark of lane 0 without its bytes; 0 where there are no segments left.
+RaceMark own(const Access& access) {
+  Warp* warp = access.warp;
+  BlockRaces& block = access.block();
+  u32 epoch = warp->block->shared.epoch;
+  u32 segment = block.segment || !access.strong() ? block.segment : block.last;
+  if (!segment || epoch - block.first_epoch > EPOCH_LIMIT) {
+    segment = block.segment = block.last = access.races->memory->new_segment(warp->block->linear, epoch);
+    if (!segment) return 0;
+    block.first_epoch = epoch;
+    block.open.push_back(segment);
+  }
+  block.plain |= !access.strong();
+  return RaceMark{segment} << SEGMENT_SHIFT | RaceMark{warp->thread(0)} << THREAD_SHIFT |
+         RaceMark{epoch - block.first_epoch} << EPOCH_SHIFT | RaceMark{std::min<u32>(warp->synced, SYNC_LIMIT)} << SYNC_SHIFT |
+         (access.site & (SITES - 1)) << SITE_SHIFT | access.flags;
+}
+
+// Is what `segment` did ordered before what this block does now?
+bool handed_over(const Access& access, const Segment& segment) {
+  u64 acquired = access.block().acquired;
+  bool same = segment.block == access.warp->block->linear;
+  u64 released = (same ? segment.released_in_block : segment.released).load(std::memory_order_acquire);
+  return released && released <= acquired;
+}
+
+// Are all accesses that `mark` stands for, but those of lane `lane`, ordered before one of that lane now?
+bool ordered(const Access& access, RaceMark mark, u32 lane) {
+  Warp* warp = access.warp;
+  u64 here = warp->block->linear;
+  if (mark & BLOCKS) {
+    for (u64 number : {segment_of(mark), second_of(mark)}) {
+      const Segment& segment = access.races->memory->segment(number);
+      if (segment.block != here && !handed_over(access, segment)) return false;
+    }
+    return true;
+  }
+  const Segment& segment = access.races->memory->segment(segment_of(mark));
+  if (segment.block != here) return handed_over(access, segment);
+  if (segment.first_epoch + epoch_of(mark) != warp->block->shared.epoch || handed_over(access, segment)) return true;
+  if (mark & NARROW && mark & SEVERAL) return true;  // whose byte was it?
+  if (mark & WARPS) return false;
+  if (thread_of(mark) / LANES != warp->warpid) return false;
+  if (!(mark & LANES_MARK) && thread_of(mark) % LANES == lane) return true;
+  return sync_of(mark) == SYNC_LIMIT || sync_of(mark) < warp->synced;
+}
+
+// The line of the other access, if only one site of this kernel's can be meant.
+u32 other_line(const Access& access, RaceMark mark, bool wrote) {
+  if (mark & BLOCKS) return 0;
+  const std::vector<Site>& sites = access.warp->worker->launch.module->sites;
+  u32 hash = static_cast<u32>(mark >> SITE_SHIFT & (SITES - 1)), found = 0;
+  for (size_t number = hash; number < sites.size(); number += SITES) {
+    const Site& site = sites[number];
+    bool fits = site.kind == SiteKind::access && (site.direction == 'l') != wrote && (site.space == 'g' || site.space == 'x');
+    if (!fits) continue;
+    if (found) return 0;
+    found = site.line;
+  }
+  return found;
+}
+
+std::string actor(const Access& access, RaceMark mark) {
+  const Segment& segment = access.races->memory->segment(segment_of(mark));
+  const u32* grid = access.warp->nctaid;
+  u64 x = segment.block % grid[0], y = segment.block / grid[0] % grid[1], z = segment.block / grid[0] / grid[1];
+  std::string block = "block (" + std::to_string(x) + ", " + std::to_string(y) + ", " + std::to_string(z) + ")";
+  if (mark & BLOCKS) return "threads of several blocks, " + block + " among them,";
+  if (mark & (LANES_MARK | WARPS)) return "several threads of " + block;
+  return "thread " + thread_name(access.warp, thread_of(mark)) + " of " + block;
+}
+
+void tell(const Access& access, u32 lane, u64 at, RaceMark mark, bool wrote, bool note) {
+  const Allocation* allocation = allocation_of(access.warp, access.common, at, access.bytes);
+  Finding finding{.address = at, .space = "global", .note = note, .fatal = false, .bytes = access.bytes,
+                  .other_line = other_line(access, mark, wrote), .allocation = allocation->name,
+                  .allocation_bytes = allocation->bytes};
+  u32 line = finding.other_line;
+  object(access.warp, access.site, lane, "race", std::move(finding), [&] {
+    return sized(direction(access.warp, access.site), access.bytes) + " at " + hexadecimal(at) + ", " +
+           with_commas(at - allocation->address) + " bytes into " + allocation->name + ", which " + actor(access, mark) +
+           (wrote ? " wrote" : " read") + (line ? " at line " + std::to_string(line) : "") +
+           ", and nothing orders the two";
+  });
+}
+
+// One lane against one mark. `wrote`: the mark is of a write.
+void against(const Access& access, u32 lane, u64 at, RaceMark mark, RaceMark bytes, bool writes, bool wrote) {
+  if (mark < access.races->first || !(mark & bytes & BYTES_MASK)) return;
+  if (access.strong() && mark & STRONG) return;
+  if (ordered(access, mark, lane)) return;
+  bool same = writes ? access.flags & SILENT : mark & SILENT;       // no one can see the difference
+  bool peek = writes ? access.flags & ATOMIC : mark & ATOMIC;       // a plain read of what atomics work on
+  bool polled = !writes && access.strong();                         // a strong read of what was written plainly
+  tell(access, lane, at, mark, wrote, same || (writes != wrote && peek) || polled);
+}
+
+// The readers' mark after one more read.
+RaceMark joined(const Access& access, RaceMark old, RaceMark mine) {
+  if (old < access.races->first) return mine;
+  RaceMark weak = ~STRONG | (old & mine & STRONG);
+  if (old & BLOCKS || segment_of(old) != segment_of(mine)) {
+    auto block = [&](u64 number) { return access.races->memory->segment(number).block; };
+    u64 here = access.warp->block->linear, other = segment_of(old);
+    if (old & BLOCKS && block(other) == here) other = second_of(old);
+    RaceMark both = old & mine & BYTES_MASK;
+    if (block(other) == here || !both || handed_over(access, access.races->memory->segment(other))) return mine;
+    return segment_of(mine) << SEGMENT_SHIFT | other << SECOND_SHIFT | (mine & weak & STRONG) | BLOCKS | both;
+  }
+  if (epoch_of(old) != epoch_of(mine)) return mine;
+  RaceMark merged = ((mine | (old & BYTES_MASK)) & weak) | (old & (SEVERAL | NARROW));
+  if (thread_of(old) / LANES != thread_of(mine) / LANES) return merged | WARPS;
+  if (!(old & WARPS) && sync_of(old) != sync_of(mine)) return mine;
+  return thread_of(old) != thread_of(mine) ? merged | LANES_MARK : merged;
+}
+
+RaceMark after_write(const Access& access, RaceMark old, RaceMark mine) {
+  if (old < access.races->first || segment_of(old) != segment_of(mine) || epoch_of(old) != epoch_of(mine)) {
+    // A write that changed nothing does not hide one that did.
+    bool hides = mine & SILENT && old >= access.races->first && !(old & SILENT);
+    return hides ? old : mine;
+  }
+  if ((mine & BYTES_MASK) == BYTES_MASK) return mine & SILENT && !(old & SILENT) ? old : mine;
+  RaceMark merged = (mine & ~SILENT) | (mine & old & SILENT) | (old & (SEVERAL | NARROW | BYTES_MASK));
+  if (thread_of(old) / LANES != thread_of(mine) / LANES) return merged | WARPS;
+  return thread_of(old) != thread_of(mine) ? merged | LANES_MARK : merged;
+}
+
+template <class Each>
+void each_granule(u64 at, u32 bytes, Each&& each) {
+  for (u64 granule = at & ~u64{3}; granule < at + bytes; granule += 4) {
+    u64 low = std::max(at, granule) - granule, high = std::min(at + bytes, granule + 4) - granule;
+    RaceMark mask = (1u << high) - (1u << low);
+    each(granule, mask == BYTES_MASK ? mask : mask | NARROW);
+  }
+}
+
+bool usable(const Access& access, u64 at) {
+  return access.common || tracked(access, access.warp->worker->launch.device->find(at, access.bytes));
+}
+
+void read_lane(const Access& access, RaceMark mine, u32 lane, u64 at) {
+  mine += RaceMark{lane} << THREAD_SHIFT;
+  each_granule(at, access.bytes, [&](u64 granule, RaceMark bytes) {
+    RaceMark &reader = *readers(granule), wrote = *writers(granule);
+    if (wrote >= access.races->first && (wrote ^ mine) & (OWNER | LANES_MARK | WARPS)) against(access, lane, at, wrote, bytes, false, true);
+    reader = joined(access, reader, mine | bytes);
+  });
+}
+
+void write_lane(const Access& access, RaceMark mine, u32 lane, u64 at) {
+  mine += RaceMark{lane} << THREAD_SHIFT;
+  each_granule(at, access.bytes, [&](u64 granule, RaceMark bytes) {
+    RaceMark &writer = *writers(granule), read = *readers(granule);
+    if (writer >= access.races->first) against(access, lane, at, writer, bytes, true, true);
+    if (read >= access.races->first) against(access, lane, at, read, bytes, true, false);
+    writer = after_write(access, writer, mine | bytes);
+  });
+}
+
+// The regular case: all lanes, places in a row, whole granules; marks that are old or the thread's own. A few vector
+// operations; false, and nothing done, where a closer look is needed.
+template <u32 Words>
+bool read_row(const Access& access, RaceMark mine, u64 at) {
+  const RaceMark first = access.races->first, *wrote = writers(at);
+  RaceMark* read = readers(at);
+  // Once something was released, who of several readers is meant may change.
+  RaceMark kept_blocks = access.races->clock.load(std::memory_order_relaxed) == 1 ? BLOCKS : 0;
+  constexpr RaceMark GROUP = SEGMENT_BITS << SEGMENT_SHIFT | EPOCH_LIMIT << EPOCH_SHIFT;
+  RaceMark next[LANES * Words];
+  u64 closer = 0;
+  for (u32 k = 0; k < LANES * Words; ++k) {
+    RaceMark m = (mine | BYTES_MASK) + (RaceMark{k / Words} << THREAD_SHIFT), w = wrote[k], r = read[k];
+    bool written = w >= first && ((w ^ m) & (OWNER | LANES_MARK | WARPS)) != 0;
+    bool kept = r >= first && ((r & kept_blocks) != 0 || ((r & (WARPS | BLOCKS)) == WARPS && ((r ^ m) & GROUP) == 0)) &&
+                (r & ~m & STRONG) == 0 && (r & BYTES_MASK) == BYTES_MASK;
+    bool taken = r < first || ((r ^ m) & (OWNER | SEVERAL)) == 0;
+    closer |= u64{written} | u64{!kept && !taken};
+    next[k] = kept ? r : m;
+  }
+  if (closer) return false;
+  std::memcpy(read, next, sizeof next);
+  return true;
+}
+
+template <u32 Words>
+bool write_row(const Access& access, RaceMark mine, u64 at, const bool* silent) {
+  const RaceMark first = access.races->first, *read = readers(at);
+  RaceMark* wrote = writers(at);
+  u64 closer = 0;
+  for (u32 k = 0; k < LANES * Words; ++k) {
+    RaceMark m = mine + (RaceMark{k / Words} << THREAD_SHIFT), w = wrote[k], r = read[k];
+    closer |= u64{w >= first && ((w ^ m) & (OWNER | SEVERAL)) != 0} | u64{r >= first && ((r ^ m) & (OWNER | SEVERAL)) != 0};
+  }
+  if (closer) return false;
+  for (u32 k = 0; k < LANES * Words; ++k)
+    wrote[k] = (mine | BYTES_MASK | (silent[k / Words] && (wrote[k] < first || wrote[k] & SILENT) ? SILENT : 0)) +
+               (RaceMark{k / Words} << THREAD_SHIFT);
+  return true;
+}
+
+bool in_a_row(const Lanes& lanes, u32 bytes) {
+  if (lanes.count != LANES || bytes < 4) return false;
+  u64 off = 0;
+  for (u32 i = 0; i < LANES; ++i) off |= lanes.address[i] ^ (lanes.address[0] + u64{i} * bytes);
+  return off == 0;
+}
+
+bool at_one_place(const Lanes& lanes) {
+  u64 off = 0;
+  for (int i = 1; i < lanes.count; ++i) off |= lanes.address[i] ^ lanes.address[0];
+  return off == 0;
+}
+
+// The access where it is to be looked at.
+std::optional<Access> begin(Warp* warp, u32 site, u32 bytes, const Allocation* common, RaceMark flags) {
+  Launch& launch = warp->worker->launch;
+  if (!launch.races) return {};
+  if (launch.module->sites[site].relaxed) flags |= RELAXED;
+  Access access{warp, launch.races, site, bytes, flags, common};
+  if (common && !tracked(access, common)) return {};
+  return access;
+}
+
+}  // namespace
+
+void race_read(Warp* warp, u32 site, const Lanes& lanes, u32 bytes, const Allocation* common) {
+  std::optional<Access> access = begin(warp, site, bytes, common, 0);
+  if (!access || !lanes.count) return;
+  RaceMark mine = own(*access);
+  if (!mine) return;
+  if (common && in_a_row(lanes, bytes)) {
+    u64 at = lanes.address[0];
+    if (bytes == 4 ? read_row<1>(*access, mine, at) : bytes == 8 ? read_row<2>(*access, mine, at) : read_row<4>(*access, mine, at))
+      return;
+  }
+  if (lanes.count > 1 && at_one_place(lanes)) {  // all read what one lane reads
+    if (!usable(*access, lanes.address[0])) return;
+    u32 lane = lanes.lane[0];  // one that did not write it itself
+    if (thread_of(*writers(lanes.address[0])) == warp->thread(lane)) lane = lanes.lane[1];
+    read_lane(*access, mine | LANES_MARK, lane, lanes.address[0]);
+    return;
+  }
+  for (int i = 0; i < lanes.count; ++i)
+    if (usable(*access, lanes.address[i])) read_lane(*access, mine, lanes.lane[i], lanes.address[i]);
+}
+
+bool race_write(Warp* warp, u32 site, const Lanes& lanes, u32 size, u32 count, const Allocation* common, const u8* data) {
+  std::optional<Access> access = begin(warp, site, size * count, common, 0);
+  if (!access || !lanes.count) return false;
+  if (u8 scope = warp->worker->launch.module->sites[site].releases) race_release(warp, scope == Site::DEVICE);
+  RaceMark mine = own(*access);
+  if (!mine) return false;
+  u8 pieces[LANES][16];
+  bool silent[LANES];
+  for (int i = 0; i < lanes.count; ++i) {
+    for (u32 k = 0; k < count; ++k) std::memcpy(pieces[i] + k * size, data + (k * LANES + lanes.lane[i]) * size, size);
+    silent[i] = std::memcmp(pieces[i], Device::pointer(lanes.address[i]), access->bytes) == 0;
+  }
+  if (common && in_a_row(lanes, access->bytes)) {
+    u64 at = lanes.address[0];
+    if (access->bytes == 4   ? write_row<1>(*access, mine, at, silent)
+        : access->bytes == 8 ? write_row<2>(*access, mine, at, silent)
+                             : write_row<4>(*access, mine, at, silent))
+      return false;
+  }
+  // One lane after the other, since two may write to one place.
+  for (int i = 0; i < lanes.count; ++i) {
+    u8* place = Device::pointer(lanes.address[i]);
+    access->flags &= ~SILENT;
+    if (std::memcmp(pieces[i], place, access->bytes) == 0) access->flags |= SILENT;
+    if (usable(*access, lanes.address[i]))
+      write_lane(*access, mine | (access->flags & SILENT), lanes.lane[i], lanes.address[i]);
+    std::memcpy(place, pieces[i], access->bytes);
+  }
+  return true;
+}
+
+void race_atomic(Warp* warp, u32 site, const Lanes& lanes, u32 bytes, const Allocation* common) {
+  std::optional<Access> access = begin(warp, site, bytes, common, ATOMIC);
+  if (!access || !lanes.count) return;
+  if (u8 scope = warp->worker->launch.module->sites[site].releases) race_release(warp, scope == Site::DEVICE);
+  RaceMark mine = own(*access);
+  if (!mine) return;
+  for (int i = 0; i < lanes.count; ++i)
+    if (usable(*access, lanes.address[i])) write_lane(*access, mine, lanes.lane[i], lanes.address[i]);
+}
+
+void race_acquire(Warp* warp) {
+  Races* races = warp->worker->launch.races;
+  if (races) warp->block->races.acquired = races->clock.load(std::memory_order_acquire);
+}
+
+void race_release(Warp* warp, bool device) {
+  Races* races = warp->worker->launch.races;
+  BlockRaces& block = warp->block->races;
+  if (!races || block.open.empty() || !(block.plain || device)) return;
+  u64 now = races->clock.fetch_add(1) + 1;
+  for (; block.in_block < block.open.size(); ++block.in_block)
+    races->memory->segment(block.open[block.in_block]).released_in_block.store(now, std::memory_order_release);
+  if (device) {
+    for (u32 number : block.open) races->memory->segment(number).released.store(now, std::memory_order_release);
+    block.open.clear();
+    block.in_block = 0;
+  }
+  block.segment = 0;  // what comes next is not released
+  block.plain = false;
+}
+
+}  // namespace kw
+
+extern "C" void kw_fence(kw::Warp* warp, kw::u32 mask, kw::u32 device) {
+  if (mask) kw::race_release(warp, device != 0);
+}
