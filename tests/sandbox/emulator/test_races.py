@@ -211,7 +211,7 @@ FAULTY = {
     "spin_lock": ((4, 32, ints(1), ints(1), 0), "// in the lock"),
     "hand_over": ((2, 32, Out(32, "int32"), ints(1), Out(32, "int32"), 2), "// what block 0 wrote"),
     "no_phases": ((4, 32, np.zeros(128, "f4"), Out(128)), "// one each"),
-    "bytes": ((2, 64, np.zeros(128, "u1"), 128, 40), "// perhaps a neighbour's"),
+    "bytes": ((2, 64, np.zeros(128, "u1"), 128, 40), "// a byte each"),
 }
 CLEAN = {
     "shift": (2, 128, 256, X, Out(256)),
