@@ -67,6 +67,7 @@ template <u32 Bytes>
 void check_atomic(Warp* warp, u32 site, Lanes& lanes) {
   const Allocation* common = check_global<Bytes>(warp, site, lanes);
   check_written<Bytes>(warp, site, lanes, common);
+  race_atomic(warp, site, lanes, Bytes, common);
   if (!warp->worker->launch.count) return;
   count_atomic(warp, site, lanes, true);
   for (int i = 0; i < lanes.count; ++i) {
@@ -81,7 +82,6 @@ void atomic_global(Warp* warp, u32 site, Lanes& lanes, Value* out, Update&& next
     if (out) poison_lanes<sizeof(Value), 1>(warp, lanes, reinterpret_cast<u8*>(out));
     check_atomic<sizeof(Value)>(warp, site, lanes);
   }
-  race_atomic(warp, site, lanes, sizeof(Value), common);
   for (int i = 0; i < lanes.count; ++i) {
     int lane = lanes.lane[i];
     Value old = update(reinterpret_cast<Value*>(lanes.address[i]), true, [&](Value value) { return next(value, lane); });

@@ -67,7 +67,7 @@ GridOutcome run_grid(Module& module, Device& device, const LaunchRequest& reques
   launch.workspace = workspace.address;
   launch.workers = static_cast<int>(wanted);
   Races races{&device.races(), device.races().begin_launch() << RACE_SEGMENT_SHIFT};
-  if (launch.checked(RACECHECK) && threads * blocks > 1) launch.races = &races;
+  if (launch.checked(RACECHECK) && module.checked && threads * blocks > 1) launch.races = &races;
   launch.blocks = blocks;
   launch.watch.join(launch.workers);
   if (launch.count) device.clear_sectors();
