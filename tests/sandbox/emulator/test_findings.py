@@ -17,7 +17,8 @@ __global__ void odd(const char *bytes, float *y, int by) {
   y[threadIdx.x] = *(const float *)(bytes + 4 * threadIdx.x + (threadIdx.x == 3 ? by : 0));   // one is odd
 }
 __global__ void unset(float *y, float *z) {
-  z[threadIdx.x] = y[threadIdx.x] + 1;   // never written
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  z[i] = y[i] + 1;   // never written
 }
 __global__ void races(int *y) {
   __shared__ int cell, same;
@@ -68,7 +69,7 @@ def test_only_the_bad_lane_is_suppressed(machine: Machine) -> None:
 
 
 def test_an_uninitialised_read_does_not_fail_the_launch(machine: Machine) -> None:
-    run = machine.run("unset", 2, 32, Out(32), Out(32), keep_going=True)
+    run = machine.run("unset", 2, 32, Out(64), Out(64), keep_going=True)
     [finding] = run.result.findings
     assert (finding.kind, finding.line, finding.count) == (
         "uninitialised",
