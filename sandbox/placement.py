@@ -27,7 +27,9 @@ def place(parameters: Sequence[Parameter], draws: Sequence[Draw]) -> dict[str, i
         if parameter.kind == "array":
             addresses[parameter.name] = cursor
             largest = max(array_bytes(parameter, draw) for draw in draws)
-            cursor += -(-largest // GUARD_BYTES) * GUARD_BYTES + 2 * GUARD_BYTES
+            rounded = -(-largest // GUARD_BYTES) * GUARD_BYTES
+            # Guards as wide as the array: an index that runs out of it does not reach the next one.
+            cursor += rounded + max(rounded, 2 * GUARD_BYTES)
     if cursor > DEVICE_BASE + TASK_BYTES:
         raise TaskProblem(
             Problem(

@@ -15,8 +15,8 @@ from sandbox.types import Data
 
 DEVICE_BASE = 0x2000_0000_0000  # far from where Linux puts programs, heaps and libraries
 TASK_BYTES = 1 << 36  # [DEVICE_BASE, +64 GiB): the task's own arrays, placed by the judge
-SCRATCH_BASE = DEVICE_BASE + TASK_BYTES  # [.., +64 GiB): what the candidate allocates, placed by the recorder
-SCRATCH_BYTES = 1 << 36
+SCRATCH_BASE = DEVICE_BASE + TASK_BYTES  # [.., +1 TiB): what the candidate allocates, placed by the recorder
+SCRATCH_BYTES = 1 << 40
 DEVICE_BYTES = TASK_BYTES + SCRATCH_BYTES
 GUARD_BYTES = 1 << 16  # unmapped (for the checks) on both sides of every allocation
 

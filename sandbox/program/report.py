@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sandbox.program.names import Demangler, shortened
 
@@ -46,6 +46,18 @@ class Finding(BaseModel):
     @property
     def is_error(self) -> bool:
         return self.severity != "note"
+
+
+class Leak(BaseModel):
+    address: int
+    bytes: int
+
+
+def _leak(item: object) -> Leak | None:
+    try:
+        return Leak.model_validate(item)
+    except ValidationError:
+        return None
 
 
 @dataclass
@@ -99,6 +111,18 @@ class Report:
         if isinstance(summary, dict):
             self.summary = summary
 
+    def add_leaks(self, *, errors: bool) -> None:
+        """Device memory that the runtime says was never freed: all of it as one note, or each an error."""
+        listed = self.summary.get("left_allocated")
+        left = [leak for item in (listed if isinstance(listed, list) else ()) if (leak := _leak(item))]
+        if errors:
+            for leak in left:
+                message = f"{leak.bytes:,} bytes were never freed"
+                self.add(Finding(kind="leak", message=message, address=leak.address, space="global"))
+        elif left:
+            message = f"{sum(leak.bytes for leak in left):,} bytes were never freed"
+            self.add(Finding(kind="leak", message=message, severity="note", count=len(left)))
+
     @property
     def errors(self) -> int:
         """Findings that fail a run; a kernel that could not be run is one, too."""
@@ -127,7 +151,7 @@ class Report:
             f"    {name}: {_value(value)}" for name, value in (finding.model_extra or {}).items() if value
         ]
         if finding.count > 1:
-            lines.append(f"    {finding.count:,} times in this launch")
+            lines.append(f"    {finding.count:,} times")
         return "\n".join(lines)
 
     def conclusion(self) -> str:

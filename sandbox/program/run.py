@@ -85,6 +85,8 @@ def run(
         )
     finally:
         connected.end()
+    if "memcheck" in options.checks:
+        report.add_leaks(errors=options.leaks)
     return Run(ended.status, ended.reason, time.monotonic() - began)
 
 

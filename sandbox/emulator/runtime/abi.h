@@ -21,7 +21,7 @@ constexpr int COUNTERS = 8;
 // Device memory: sandbox/plan.py. Module variables lie behind what plans may address.
 constexpr u64 DEVICE_BASE = 0x2000'0000'0000;
 constexpr u64 TASK_BYTES = u64{1} << 36;
-constexpr u64 SCRATCH_BYTES = u64{1} << 36;
+constexpr u64 SCRATCH_BYTES = u64{1} << 40;
 constexpr u64 VARIABLE_BASE = DEVICE_BASE + TASK_BYTES + SCRATCH_BYTES;
 constexpr u64 VARIABLE_BYTES = u64{1} << 32;
 constexpr u64 HEAP_BASE = VARIABLE_BASE + VARIABLE_BYTES;  // what kernels allocate
@@ -94,6 +94,7 @@ struct alignas(64) Warp {
   u8 barrier;          // where it waits
   u32 barrier_line;
   u8* locals;          // [lane][local bytes]
+  u8* local_marks;     // of the same shape; 1: written. Null: nobody asks
   u64 clock_reads, slept;  // what its clock counts besides instructions
   Spin spin;
 

@@ -273,6 +273,31 @@ void to_local(const Warp* warp, Lanes& lanes) {
   for (int i = 0; i < lanes.count; ++i) lanes.address[i] += lanes.lane[i] * stride;
 }
 
+// A read of what was never written is a note: struct copies read unused parts, too. What unknown ways wrote is not
+// poison any more.
+template <u32 Bytes>
+void check_local_written(Warp* warp, u32 site, const Lanes& lanes) {
+  if (!warp->local_marks) return;
+  u8 poison[Bytes];
+  std::memset(poison, 0xFF, Bytes);
+  for (int i = 0; i < lanes.count; ++i) {
+    u64 at = lanes.address[i];
+    if (any_written<Bytes>(warp->local_marks + at) || std::memcmp(warp->locals + at, poison, Bytes) != 0) continue;
+    u64 own = at - lanes.lane[i] * u64{warp->worker->launch.request->kernel->local_bytes};
+    object(warp, site, lanes.lane[i], "uninitialised",
+           {.address = own, .space = "local", .note = true, .fatal = false, .bytes = Bytes}, [&] {
+             return sized(direction(warp, site), Bytes) + " at local address " + hexadecimal(own) +
+                    ", where the thread has not written before";
+           });
+  }
+}
+
+template <u32 Bytes>
+void mark_local(Warp* warp, const Lanes& lanes) {
+  if (!warp->local_marks) return;
+  for (int i = 0; i < lanes.count; ++i) std::memset(warp->local_marks + lanes.address[i], 1, Bytes);
+}
+
 template <u32 Size, u32 Count>
 void load_local(Warp* warp, u32 site, Lanes& lanes, u8* out) {
   if (checked(warp)) {
@@ -280,6 +305,7 @@ void load_local(Warp* warp, u32 site, Lanes& lanes, u8* out) {
     check_local<Size * Count>(warp, site, lanes);
   }
   to_local(warp, lanes);
+  check_local_written<Size * Count>(warp, site, lanes);
   take<Size, Count>(lanes, warp->locals, 0, out);
 }
 
@@ -287,6 +313,7 @@ template <u32 Size, u32 Count>
 void store_local(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
   if (checked(warp)) check_local<Size * Count>(warp, site, lanes);
   to_local(warp, lanes);
+  mark_local<Size * Count>(warp, lanes);
   put<Size, Count>(lanes, warp->locals, 0, data);
 }
 

@@ -10,6 +10,7 @@ namespace kw {
 namespace {
 
 constexpr u8 UNDEFINED = 0xFF;  // in every byte of a local variable at first: as a float not a number
+constexpr u32 MOST_MARKED_LOCALS = 1 << 14;  // bytes a thread; with more, uninitialised reads are not looked for
 
 void run_warp(void* argument) {
   Warp* warp = static_cast<Warp*>(argument);
@@ -59,6 +60,8 @@ Block::Block(Launch& its_launch, Worker& its_worker) : launch(&its_launch), work
   shared.prepare(shared_bytes(request), request.kernel->narrow_shared);
   size_t stride = size_t{request.kernel->local_bytes} * LANES;
   locals_.assign(stride * count, UNDEFINED);
+  bool asked = launch->checked(INITCHECK) && launch->module->checked && request.kernel->local_bytes <= MOST_MARKED_LOCALS;
+  if (asked) local_marks_.assign(stride * count, 0);
   stacks_.reserve(count);
   for (u32 number = 0; number < count; ++number) {
     auto warp = std::make_unique<Warp>();
@@ -67,6 +70,7 @@ Block::Block(Launch& its_launch, Worker& its_worker) : launch(&its_launch), work
     warp->block = this;
     warp->worker = worker;
     warp->locals = locals_.data() + stride * number;
+    warp->local_marks = asked ? local_marks_.data() + stride * number : nullptr;
     warps.push_back(warp.get());
     warp_storage_.push_back(std::move(warp));
     stacks_.push_back(make_stack());
@@ -87,6 +91,10 @@ void Block::start(u64 its_place) {
   random = launch->seed + linear;
   shared.start_block();
   races = {};
+  if (!local_marks_.empty()) {
+    std::fill(local_marks_.begin(), local_marks_.end(), 0);
+    std::fill(locals_.begin(), locals_.end(), UNDEFINED);
+  }
   global_epochs.clear();
   barriers_completed = 0;
   for (BarrierState& barrier : barriers) barrier = {};

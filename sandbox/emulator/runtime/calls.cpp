@@ -22,6 +22,15 @@ u64 local_bytes(const Warp* warp) { return warp->worker->launch.request->kernel-
 
 u8* local(const Warp* warp, int lane, u64 at) { return warp->locals + static_cast<u64>(lane) * local_bytes(warp) + at; }
 
+void mark_local(const Warp* warp, int lane, u64 at, u64 size, u8 written) {
+  if (warp->local_marks) std::memset(warp->local_marks + static_cast<u64>(lane) * local_bytes(warp) + at, written, size);
+}
+
+void undefine(const Warp* warp, int lane, u64 at, u64 size) {
+  std::memset(local(warp, lane, at), UNDEFINED, size);
+  mark_local(warp, lane, at, size, 0);
+}
+
 [[noreturn]] void overflow(Warp* warp, u32 lane, u32 line, const std::string& what) {
   fail(warp, lane, line, "stack overflow", what, {}, "local");
 }
@@ -61,7 +70,10 @@ PARAMETER(8)
 
 // A copy in local memory of a parameter whose address the function takes.
 void kw_parameter_copy(Warp* warp, u32 lanes, u64 at, u32 size, const u8* block) {
-  for_lanes(lanes, [&](int lane) { std::memcpy(local(warp, lane, at), block + static_cast<u32>(lane) * size, size); });
+  for_lanes(lanes, [&](int lane) {
+    std::memcpy(local(warp, lane, at), block + static_cast<u32>(lane) * size, size);
+    mark_local(warp, lane, at, size, 1);
+  });
 }
 
 // The local memory of a function that some lanes enter: [locals, locals + bytes).
@@ -72,7 +84,7 @@ void kw_frame(Warp* warp, u32 line, u32 lanes, u64 locals, u64 bytes) {
   auto* here = static_cast<const u8*>(__builtin_frame_address(0));
   if (static_cast<size_t>(warp->stack_end - here) > STACK_BYTES - FRAME_BYTES)
     overflow(warp, first, line, "calls nest too deep: does a function call itself without end?");
-  for_lanes(lanes, [&](int lane) { std::memset(local(warp, lane, locals), UNDEFINED, bytes); });
+  for_lanes(lanes, [&](int lane) { undefine(warp, lane, locals, bytes); });
 }
 
 // Local memory of a size known when it runs: where each lane's free part starts.
@@ -86,7 +98,7 @@ void kw_alloca(Warp* warp, u32 line, u32 mask, u64* tops, const u64* sizes, u64 
     u64 at = (tops[lane] + align - 1) & ~(align - 1);
     u64 size = std::min(sizes[lane], WINDOW_BYTES);
     require_room(warp, static_cast<u32>(lane), line, at + size, "an allocation on the stack needs");
-    std::memset(local(warp, lane, at), UNDEFINED, size);
+    undefine(warp, lane, at, size);
     out[lane] = at;
     tops[lane] = at + size;
   });

@@ -14,7 +14,7 @@ namespace {
 
 constexpr u64 PAGE = 4096;
 constexpr u64 SLACK = 64;  // bytes past an allocation's end that a vector load of its last ones may read
-constexpr u64 FAR = 1 << 20;  // beyond this distance an address has no neighbour worth naming
+constexpr u64 FAR = 1 << 20;  // beyond this distance, or its own size, an allocation is not worth naming
 
 void reserve(u64 base, u64 bytes) {
   void* got = mmap(reinterpret_cast<void*>(base), bytes, PROT_NONE,
@@ -136,12 +136,12 @@ const Allocation* Device::find(u64 at, u64 size) const {
 
 Neighbour Device::neighbour(u64 at, u64 size) const {
   Neighbour found;
-  u64 best = FAR;
+  u64 best = ~u64{0};
   auto consider = [&](const Allocation& allocation) {
     u64 distance = at + size <= allocation.address ? allocation.address - (at + size)
                    : at >= allocation.end()        ? at - allocation.end()
                                                    : 0;
-    if (distance >= best) return;
+    if (distance >= (found.allocation ? best : std::max(FAR, allocation.bytes))) return;
     best = distance;
     found.allocation = &allocation;
   };

@@ -15,11 +15,8 @@
 #include "device.h"
 #include "findings.h"
 #include "module.h"
-<<<<<<< HEAD
 #include "progress.h"
-=======
 #include "races.h"
->>>>>>> 6235b8d (Races in global memory: between blocks, warps and lanes, with both lines; what hands over in order gives no alarm)
 #include "shared.h"
 
 namespace kw {
@@ -56,16 +53,10 @@ struct Launch {
   int workers;
   u64 blocks;
   u32 checks = ALL_CHECKS;
-<<<<<<< HEAD
+  Races* races = nullptr;                 // null: races in global memory are not looked for
   Findings* findings = nullptr;           // null: the first error ends the launch, notes are for nobody
   std::atomic<u64> next{0};               // place of the next block to start
   std::atomic<u64> fault_place{~u64{0}};  // the lowest place of a block with a fault: it is the one reported
-=======
-  Races* races = nullptr;        // null: races in global memory are not looked for
-  Findings* findings = nullptr;  // null: the first error ends the launch, notes are for nobody
-  std::atomic<u64> next{0};
-  std::atomic<u64> fault_block{~u64{0}};  // the lowest block with a fault: it is the one reported
->>>>>>> 6235b8d (Races in global memory: between blocks, warps and lanes, with both lines; what hands over in order gives no alarm)
   std::atomic<bool> timed_out{false};
   std::atomic<const char*> unsupported{nullptr};
   std::mutex mutex;
@@ -109,13 +100,9 @@ struct Block {
   std::vector<Warp*> warps;  // in the order of their turns
   u64 random = 0;            // state of its random numbers, for a seed
   SharedMemory shared;
-<<<<<<< HEAD
   BarrierState barriers[BARRIERS];
   u64 barriers_completed = 0;
-=======
-  BarrierState barriers[16];
   BlockRaces races;
->>>>>>> 6235b8d (Races in global memory: between blocks, warps and lanes, with both lines; what hands over in order gives no alarm)
   // Epochs of the block's last load and store of each allocation, to see what barriers order in global memory.
   std::vector<std::pair<const Allocation*, std::pair<u32, u32>>> global_epochs;
 
@@ -124,7 +111,7 @@ struct Block {
 
   std::vector<std::unique_ptr<Warp>> warp_storage_;
   std::vector<u8*> stacks_;
-  std::vector<u8> locals_;
+  std::vector<u8> locals_, local_marks_;
 };
 
 u32 warp_count(const LaunchRequest& request);
