@@ -32,6 +32,9 @@ FAULTS: dict[str, tuple[str, str | None]] = {
     "shuffle": ("barrier", "// among the first"),
     "assert": ("assert", "// of what is no root"),
     "stack_overflow": ("stack overflow", None),
+    "leak": ("leak", None),
+    "host_copy": ("out of bounds", None),
+    "host_free": ("invalid free", None),
 }
 CLEAN = sorted(path.stem for path in PROGRAMS.glob("*_clean.cu"))
 
