@@ -119,7 +119,7 @@ class Report:
             for leak in left:
                 message = f"{leak.bytes:,} bytes were never freed"
                 self.add(Finding(kind="leak", message=message, address=leak.address, space="global"))
-        elif left:
+        elif left and not self.errors:  # after a failed launch the program's own frees fail, too
             message = f"{sum(leak.bytes for leak in left):,} bytes were never freed"
             self.add(Finding(kind="leak", message=message, severity="note", count=len(left)))
 

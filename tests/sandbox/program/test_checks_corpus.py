@@ -47,7 +47,8 @@ def test_the_fault_is_found(jail: None, tmp_path: Path, name: str) -> None:
     assert {finding["kind"] for finding in found} == {kind}, found
     if mark is not None:
         lines = [n for n, text in enumerate(source.read_text().split("\n"), 1) if mark in text]
-        assert {finding["line"] for finding in found} == set(lines), found
+        # A launch that goes on finds what follows from the fault, too.
+        assert set(lines) <= {finding["line"] for finding in found}, found
 
 
 @pytest.mark.parametrize("name", CLEAN)
