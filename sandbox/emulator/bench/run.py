@@ -139,8 +139,8 @@ def _run(
     replayed = _replay(case, launches, count)
     with client.memory_file("bench-request") as request, client.memory_file("bench-result") as result:
         write_request(request, str(lowered.path), [replayed], seconds=300, threads=threads)
-        before, began = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime, time.perf_counter()
         command = [str(native.path("emulate")), str(request), str(result)]
+        before, began = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime, time.perf_counter()
         subprocess.run(command, pass_fds=[request, result], check=True, capture_output=True)
         wall = time.perf_counter() - began
         cpu = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
