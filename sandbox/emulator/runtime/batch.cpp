@@ -256,6 +256,23 @@ bool written(const Pattern& pattern, const Windows& windows, i64 offset) {
   return true;
 }
 
+// For the check for races (races.h), which wants to know every lane.
+template <u32 Size>
+void mark_reads(Warp* warp, const Pattern& pattern, const BatchItem* items, u32 count, const Allocation* allocation) {
+  if (!warp->worker->launch.checked(RACECHECK)) return;
+  u64 places[LANES];
+  for (u32 lane = 0; lane < LANES; ++lane) {
+    PatternIndex<Size> index;
+    std::memcpy(&index, pattern.index + lane * Size, Size);
+    places[lane] = pattern.origin[lane * Size / 64] + index * Size;
+  }
+  Lanes lanes;
+  for (u32 k = 0; k < count; ++k) {
+    gather_lanes(lanes, ~u32{0}, places, items[k].offset);
+    race_read(warp, items[k].site, lanes, Size, allocation);
+  }
+}
+
 template <u32 Size>
 u32 read_global(Warp* warp, const Pattern& pattern, const BatchItem* items, u32 count, bool counted) {
   Windows windows = windows_of<Size>(pattern, 0);
@@ -279,10 +296,12 @@ u32 read_global(Warp* warp, const Pattern& pattern, const BatchItem* items, u32 
     while (done < count && written<Size>(pattern, windows, items[done].offset)) ++done;
   else
     done = count;
-  if (!done || !counted || !warp->worker->launch.count) return done;
+  if (!done || !counted) return done;
   Area areas[MAX_GROUPS];
   int found = areas_of<Size>(windows, areas);
   if (!found) return 0;
+  mark_reads<Size>(warp, pattern, items, done, allocation);
+  if (!warp->worker->launch.count) return done;
   u64 useful = 0;
   for (int n = 0; n < found; ++n)
     useful += 4 * static_cast<u64>(std::popcount(static_cast<u64>(areas[n].words)) +
