@@ -7,6 +7,15 @@
 #include "fatbin.h"
 #include "trace.h"
 
+namespace {
+
+// Of linked object files, several may have a variable `$str` of their own: the first value tells them apart.
+std::string key_of(const kw::Variable &variable) {
+    return variable.name + '\0' + std::string(variable.data.begin(), variable.data.end());
+}
+
+}  // namespace
+
 DeviceCode::Unit &DeviceCode::unit(int module) {
     Unit &unit = units_[module];
     if (unit.sent) return unit;
@@ -78,10 +87,10 @@ DeviceCode::Lowered DeviceCode::lower(int module, const std::string &symbol, std
 void DeviceCode::place_variables(Unit &unit, kw::Module &code) {
     unit.placed = true;
     for (const kw::Variable &variable : code.variables) {
-        // Templates' variables are in every text that uses them.
-        if (variable.external || unit.variables.contains(variable.name)) continue;
-        Address at = (next_variable_ + 255) & ~Address{255};
-        unit.variables[variable.name] = at;
+        if (variable.external) continue;
+        Address &at = unit.variables[key_of(variable)];
+        if (at) continue;
+        at = (next_variable_ + 255) & ~Address{255};
         next_variable_ = at + variable.bytes + kw::GUARD_BYTES;
     }
     bind(unit, code);
@@ -106,7 +115,7 @@ void DeviceCode::reset() {
 
 void DeviceCode::bind(const Unit &unit, kw::Module &code) const {
     code.bind([&](const kw::Variable &variable) {
-        auto found = unit.variables.find(variable.name);
+        auto found = unit.variables.find(key_of(variable));
         return found == unit.variables.end() ? Address{0} : found->second;
     });
 }
@@ -116,8 +125,9 @@ Address DeviceCode::address(int module, const std::string &name, std::string &pr
     // What variables hold at first is known with the first kernel that is lowered.
     for (auto kernel = code.kernels.begin(); !code.placed && kernel != code.kernels.end(); ++kernel)
         lower(module, kernel->first, problem);
-    auto found = code.variables.find(name);
-    if (found != code.variables.end()) return found->second;
+    std::string start = name + '\0';
+    auto found = code.variables.lower_bound(start);
+    if (found != code.variables.end() && found->first.starts_with(start)) return found->second;
     if (problem.empty()) problem = code.problem.empty() ? "no kernel of its file could be lowered" : code.problem;
     return 0;
 }

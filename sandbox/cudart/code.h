@@ -42,7 +42,7 @@ class DeviceCode {
         std::map<std::string, Kernel, std::less<>> kernels;
         std::map<std::string, std::unique_ptr<kw::Module>, std::less<>> lowered;  // by kernel
         bool placed = false;
-        std::map<std::string, Address, std::less<>> variables;
+        std::map<std::string, Address, std::less<>> variables;  // by name and first value
     };
 
     Unit &unit(int module);

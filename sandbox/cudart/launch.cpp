@@ -74,7 +74,8 @@ cudaError_t prepare_launch(const void *function, dim3 grid, dim3 block, void **a
     Kernel *kernel = find_kernel(function);
     Stream *found = find_stream(stream);
     if (!kernel) return backend.records() ? cudaErrorInvalidResourceHandle : cudaErrorInvalidDeviceFunction;
-    if (!kernel->known) return backend.unsupported(kernel->symbol.c_str(), "the kernel is not in the PTX");
+    if (!kernel->known)  // the backend that looks code up itself has said so
+        return backend.records() ? backend.unsupported(kernel->symbol.c_str(), "the kernel is not in the PTX") : cudaErrorNotSupported;
     if (!found) return cudaErrorInvalidResourceHandle;
     launch = {kernel, grid, block, shared, cooperative, found->number, {}};
     if (auto [error, reason] = refusal(launch); error != cudaSuccess) {

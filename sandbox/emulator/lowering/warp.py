@@ -108,7 +108,7 @@ def _receive(build: Builder, target: Operand, out: str, predicate: str) -> None:
 def vote(build: Builder, instruction: Instruction) -> None:
     parts, operands = instruction.parts, instruction.operands
     synced = "sync" in parts
-    mode = parts[2] if synced else parts[1]
+    mode = parts[1] if parts[1] != "sync" else parts[2]  # inline assembly also says vote.ballot.sync
     predicate = build.as_mask(build.operand(operands[1], "i1"))
     members = _members(build, operands[2] if synced else None)
     out = build.buffer("out0")

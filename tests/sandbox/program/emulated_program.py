@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,10 +37,14 @@ class Ran:
         return self.returncode == 0 and not self.faults and not self.notes and not self.unsupported
 
 
-def build(source: Path, folder: Path, *nvcc_args: str) -> Path:
+def build(source: Path, folder: Path, *nvcc_args: str, others: Sequence[Path] = ()) -> Path:
     product = folder / source.stem
     with program.build(
-        [source], nvcc_args=["-std=c++17", *nvcc_args], target="sm_90", keep=product, cancel=Cancellation()
+        [source, *others],
+        nvcc_args=["-std=c++17", *nvcc_args],
+        target="sm_90",
+        keep=product,
+        cancel=Cancellation(),
     ):
         return product
 

@@ -35,3 +35,17 @@ def test_a_kernel_that_fails_ends_in_an_error_not_in_the_program(tmp_path: Path)
     assert "right behind the end of the memory of allocation 1 (400 bytes)" in kernel["message"]
     assert copy["message"].startswith("cudaMemcpy: write of 404 bytes")
     assert "was freed" in free["message"]
+
+
+def test_thrust_and_cub_are_headers_like_others(tmp_path: Path) -> None:
+    result = ran("thrust", tmp_path, "200000", seconds=300)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "fine\n", "")
+    assert (result.faults, result.notes, result.unsupported) == ([], [], {})
+
+
+def test_device_code_of_several_files(tmp_path: Path) -> None:
+    folder = PROGRAMS / "linked"
+    result = run(build(folder / "first.cu", tmp_path, "-rdc=true", others=[folder / "second.cu"]))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == "before\nfirst a 3\nbetween\nsecond b 100\n"
+    assert result.ok, result
