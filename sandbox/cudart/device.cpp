@@ -126,7 +126,7 @@ EXPORT cudaError_t cudaDeviceReset() {
     if (!call.backend()) return call.end(cudaErrorInitializationError);
     if (cudaError_t error = state.sticky ? cudaSuccess : call.refused_in_records("cudaDeviceReset")) return error;
     call.backend()->reset();
-    for (auto &[address, allocation] : state.allocations) state.addresses.give_back(address, allocation.bytes);
+    for (auto &[address, allocation] : state.allocations) state.addresses.give_back(address);
     state.allocations.clear();
     state.streams.clear();
     state.events.clear();

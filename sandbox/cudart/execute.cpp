@@ -19,6 +19,7 @@ namespace {
 struct Options {
     bool profile = false, stop_at_first = false;
     kw::u32 checks = 0;
+    uint64_t seed = 0;
     double seconds = 0;  // of all kernels together; 0: no limit
     int threads = 1;
 };
@@ -111,6 +112,7 @@ void Executing::configure() {
         std::vector<std::string> fields = split(line, '\t');
         if (fields.size() < 3 || fields[0] != "option") continue;
         if (fields[1] == "checks") options_.checks = checks_named(fields[2]);
+        if (fields[1] == "seed") options_.seed = std::strtoull(fields[2].c_str(), nullptr, 10);
         if (fields[1] == "profile") options_.profile = fields[2] == "1";
         if (fields[1] == "stop_at_first") options_.stop_at_first = fields[2] == "1";
         if (fields[1] == "seconds") options_.seconds = std::atof(fields[2].c_str());
@@ -138,7 +140,7 @@ cudaError_t Executing::allocate(Address address, size_t bytes, Memory kind) {
 }
 
 cudaError_t Executing::release(Address address) {
-    return memory_.release(address).empty() ? cudaSuccess : cudaErrorInvalidValue;
+    return memory_.discard(address).empty() ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 cudaError_t Executing::fill(Address to, int value, size_t bytes, const char *call) {
@@ -226,6 +228,8 @@ cudaError_t Executing::launch(Launch launch) {
     options.threads = options_.threads;
     options.print = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); };
     options.checks = options_.checks;
+    options.seed = options_.seed;
+    options.multiprocessors = static_cast<kw::u32>(runtime().device["sm_count"]);
     if (options_.checks && !options_.stop_at_first) options.findings = &findings_;
     double began = kw::monotonic_seconds();
     options.deadline = options_.seconds > 0 ? began + options_.seconds - used_ : INFINITY;

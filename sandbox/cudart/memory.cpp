@@ -30,14 +30,39 @@ cudaError_t fill_row(char *to, const cudaMemsetParams &fill, size_t bytes, const
 Address address_of(const void *pointer) { return reinterpret_cast<Address>(pointer); }
 
 Address AddressSpace::take(size_t bytes) {
+    auto rounded = [](uint64_t size) { return (size + kGuardBytes - 1) / kGuardBytes * kGuardBytes; };
+    if (bytes > kDeviceBytes) return 0;
     uint64_t guard = widen_ ? std::clamp<uint64_t>(bytes, kGuardBytes, kWidestGuard) : kGuardBytes;
-    uint64_t taken = (bytes + kGuardBytes - 1) / kGuardBytes * kGuardBytes + (guard + kGuardBytes - 1) / kGuardBytes * kGuardBytes;
-    if (bytes < end_ - next_ && taken <= end_ - next_) return std::exchange(next_, next_ + taken);
-    auto fits = std::find_if(old_.begin(), old_.end(), [&](auto &old) { return old.second >= bytes; });
-    if (fits == old_.end()) return 0;
-    Address address = fits->first;
-    old_.erase(fits);
+    uint64_t wanted = rounded(bytes) + rounded(guard);
+    Address address = next_;
+    if (wanted <= end_ - next_) {
+        next_ += wanted;
+    } else {
+        auto fits = std::find_if(old_.begin(), old_.end(), [&](auto &old) { return old.second >= wanted; });
+        if (fits == old_.end()) return 0;
+        address = fits->first;
+        uint64_t rest = fits->second - wanted;
+        old_.erase(fits);
+        if (rest) old_[address + wanted] = rest;
+    }
+    taken_[address] = wanted;
     return address;
+}
+
+void AddressSpace::give_back(Address address) {
+    auto taken = taken_.find(address);
+    if (taken == taken_.end()) return;
+    auto place = old_.emplace(address, taken->second).first;
+    taken_.erase(taken);
+    if (auto next = std::next(place); next != old_.end() && place->first + place->second == next->first) {
+        place->second += next->second;
+        old_.erase(next);
+    }
+    if (place == old_.begin()) return;
+    if (auto before = std::prev(place); before->first + before->second == place->first) {
+        before->second += place->second;
+        old_.erase(place);
+    }
 }
 
 cudaError_t allocate(void **pointer, size_t bytes, Memory kind, unsigned flags, Pool *pool) {
@@ -67,7 +92,7 @@ cudaError_t release(void *pointer, Memory kind, const char *name) {
         call.backend()->bad_free(address_of(pointer), name);
         return call.end(cudaErrorInvalidValue);
     }
-    runtime().addresses.give_back(found->first, found->second.bytes);
+    runtime().addresses.give_back(found->first);
     runtime().allocations.erase(found);
     return call.end(call.backend()->release(address_of(pointer)));
 }

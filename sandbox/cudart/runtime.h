@@ -130,12 +130,12 @@ class AddressSpace {
     AddressSpace(Address begin, uint64_t bytes, bool widen)
         : next_(begin + kGuardBytes), end_(begin + bytes), widen_(widen) {}
     Address take(size_t bytes);  // 0: there is no room
-    void give_back(Address address, size_t bytes) { old_.emplace_back(address, bytes); }
+    void give_back(Address address);
 
   private:
     Address next_, end_;
     bool widen_;
-    std::deque<std::pair<Address, size_t>> old_;
+    std::map<Address, uint64_t> taken_, old_;  // with their guards
 };
 
 struct Runtime {

@@ -72,35 +72,50 @@ std::string Device::allocate(u64 address, u64 bytes, const std::string& name, bo
   auto overlaps = [&](const Allocation& other) {
     return other.address < address + std::max<u64>(bytes, 1) && address < other.address + std::max<u64>(other.bytes, 1);
   };
-  for (const Allocation& other : allocations_)
-    if (other.live && overlaps(other)) return "an allocation over " + other.name;
-  std::erase_if(allocations_, overlaps);
+  // The table is in order and nothing in it overlaps, so what is in the way lies around the place of the new one.
+  auto first = place(address), last = first;
+  if (first != allocations_.begin() && overlaps(*std::prev(first))) --first;
+  while (last != allocations_.end() && overlaps(*last)) ++last;
+  for (auto other = first; other != last; ++other)
+    if (other->live) return "an allocation over " + other->name;
+  allocations_.erase(first, last);
   if (bytes) {
     u64 end = address + bytes + SLACK;
     bool opened = open(address, end) && open(sector_place(LOADED_BASE, address), sector_place(LOADED_BASE, end) + SLACK) &&
                   open(sector_place(STORED_BASE, address), sector_place(STORED_BASE, end) + SLACK);
     if (!initialised) opened = opened && open(address + SHADOW_OFFSET, end + SHADOW_OFFSET);
     if (!opened) throw OutOfMemory("no room here for " + with_commas(bytes) + " bytes (" + name + ")");
-    if (!initialised) {
+    if (!initialised && poison) {
       std::memset(pointer(address), poison, bytes);
       std::memset(shadow(address), 0, bytes);
     }
   }
   Allocation made{address, bytes, name, true, initialised, Allocation::UNKNOWN};
-  allocations_.insert(std::upper_bound(allocations_.begin(), allocations_.end(), made,
-                                       [](const Allocation& a, const Allocation& b) { return a.address < b.address; }),
-                      made);
+  allocations_.insert(place(address), made);
   return "";
 }
 
+std::vector<Allocation>::iterator Device::place(u64 address) {
+  return std::lower_bound(allocations_.begin(), allocations_.end(), address,
+                          [](const Allocation& a, u64 value) { return a.address < value; });
+}
+
 std::string Device::release(u64 address) {
-  for (Allocation& allocation : allocations_)
-    if (allocation.address == address && allocation.live) {
-      allocation.live = false;
-      races_.forget(allocation);
-      return "";
-    }
-  return "a free of " + hexadecimal(address) + ", which is not an allocation";
+  auto found = place(address);
+  if (found == allocations_.end() || found->address != address || !found->live)
+    return "a free of " + hexadecimal(address) + ", which is not an allocation";
+  found->live = false;
+  races_.forget(*found);
+  return "";
+}
+
+std::string Device::discard(u64 address) {
+  std::string problem = release(address);
+  auto found = place(address);
+  if (!problem.empty() || !found->bytes) return problem;
+  forget(address, found->end() + SLACK);
+  if (!found->initialised) forget(address + SHADOW_OFFSET, found->end() + SHADOW_OFFSET);
+  return "";
 }
 
 void Device::clear() {

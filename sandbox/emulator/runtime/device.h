@@ -29,9 +29,11 @@ struct OutOfMemory : std::runtime_error {
 class Device {
  public:
   Device();  // reserves the ranges; throws std::runtime_error
-  // Places memory; `poison` fills it. Returns an error message or "". Throws OutOfMemory.
+  // Places memory; `poison` fills it, where 0 says that its pages are new or were discarded. Returns an error message
+  // or "". Throws OutOfMemory.
   std::string allocate(u64 address, u64 bytes, const std::string& name, bool initialised, u8 poison);
   std::string release(u64 address);
+  std::string discard(u64 address);  // the same, and gives its pages back, in which nothing else may lie
   void clear();  // forgets everything
 
   // The live allocation that holds [at, at + size), or null. Const during a launch.
@@ -69,6 +71,7 @@ class Device {
 
  private:
   std::vector<Allocation> ranges() const;
+  std::vector<Allocation>::iterator place(u64 address);  // of the first allocation that does not lie before
 
   RaceMemory races_;
   std::vector<Allocation> allocations_;  // by address

@@ -18,7 +18,9 @@ def ran(name: str, folder: Path, *arguments: str, **options: Any) -> Ran:
     return run(build(PROGRAMS / f"{name}.cu", folder), *arguments, **options)
 
 
-@pytest.mark.parametrize("name", ["saxpy", "memory", "shared_memory", "streams", "graphs", "device"])
+@pytest.mark.parametrize(
+    "name", ["saxpy", "memory", "shared_memory", "streams", "graphs", "device", "cooperative", "churn"]
+)
 def test_a_program_that_checks_itself(name: str, tmp_path: Path) -> None:
     result = ran(name, tmp_path)
     assert (result.returncode, result.stderr) == (0, "")

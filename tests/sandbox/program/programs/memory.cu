@@ -114,6 +114,44 @@ static void pools() {
     OK(cudaStreamDestroy(stream));
 }
 
+static void arrays() {
+    const int w = 20, h = 6;
+    float in[h][w], out[h][w] = {}, piece[2][3];
+    for (int i = 0; i < w * h; i++) in[i / w][i % w] = i;
+    cudaChannelFormatDesc format = cudaCreateChannelDesc<float>(), read;
+    cudaArray_t one, two, volume;
+    OK(cudaMallocArray(&one, &format, w, h));
+    OK(cudaMallocArray(&two, &format, w, h));
+    OK(cudaMemcpy2DToArray(one, 0, 0, in, sizeof in[0], sizeof in[0], h, cudaMemcpyHostToDevice));
+    OK(cudaMemcpy2DArrayToArray(two, 4, 1, one, 8, 2, 12, 3));
+    OK(cudaMemcpy2DFromArray(piece, sizeof piece[0], two, 4, 2, sizeof piece[0], 2, cudaMemcpyDeviceToHost));
+    for (int y = 0; y < 2; y++)
+        for (int x = 0; x < 3; x++) CHECK(piece[y][x] == in[y + 3][x + 2]);
+    cudaExtent extent;
+    unsigned flags;
+    OK(cudaArrayGetInfo(&read, &extent, &flags, one));
+    CHECK(read.x == 32 && read.f == cudaChannelFormatKindFloat && extent.width == w && extent.height == h);
+    FAILS(cudaMemcpy2DToArray(one, 4, 0, in, sizeof in[0], sizeof in[0], h, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+    OK(cudaMalloc3DArray(&volume, &format, make_cudaExtent(w, h / 2, 2)));
+    cudaMemcpy3DParms copy = {};
+    copy.srcPtr = make_cudaPitchedPtr(in, sizeof in[0], w, h / 2);
+    copy.dstArray = volume;
+    copy.extent = make_cudaExtent(w, h / 2, 2);
+    copy.kind = cudaMemcpyHostToDevice;
+    OK(cudaMemcpy3D(&copy));
+    copy = {};
+    copy.srcArray = volume;
+    copy.srcPos = make_cudaPos(0, 0, 1);
+    copy.dstPtr = make_cudaPitchedPtr(out, sizeof out[0], w, h / 2);
+    copy.extent = make_cudaExtent(w, h / 2, 1);
+    copy.kind = cudaMemcpyDeviceToHost;
+    OK(cudaMemcpy3D(&copy));
+    for (int y = 0; y < h / 2; y++)
+        for (int x = 0; x < w; x++) CHECK(out[y][x] == in[y + h / 2][x]);
+    for (cudaArray_t array : {one, two, volume}) OK(cudaFreeArray(array));
+    FAILS(cudaFreeArray(one), cudaErrorInvalidResourceHandle);
+}
+
 static void mistakes() {
     int *values, host[4] = {};
     size_t free, total, after;
@@ -141,6 +179,7 @@ int main() {
     planes();
     symbols();
     pools();
+    arrays();
     mistakes();
     std::printf("fine\n");
     return 0;
