@@ -113,8 +113,9 @@ std::string Device::discard(u64 address) {
   std::string problem = release(address);
   auto found = place(address);
   if (!problem.empty() || !found->bytes) return problem;
-  forget(address, found->end() + SLACK);
-  if (!found->initialised) forget(address + SHADOW_OFFSET, found->end() + SHADOW_OFFSET);
+  u64 end = found->end() + SLACK;
+  forget(address, end);
+  if (!found->initialised) forget(address + SHADOW_OFFSET, end + SHADOW_OFFSET);
   return "";
 }
 
