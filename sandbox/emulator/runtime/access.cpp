@@ -5,22 +5,65 @@
 namespace kw {
 namespace {
 
+// A vector access is one access of this machine, so that a thread sees all of another's or nothing: a flag and a value
+// may be published together. The compiler would take a memcpy apart into elements.
+using Wide = u64 __attribute__((vector_size(16), aligned(1), may_alias));
+using Narrow = u64 __attribute__((aligned(1), may_alias));
+
+template <u32 Bytes>
+inline void read_whole(u8* piece, const u8* from) {
+  if constexpr (Bytes == 16) {
+    Wide value = *reinterpret_cast<const volatile Wide*>(from);
+    std::memcpy(piece, &value, sizeof value);
+  } else if constexpr (Bytes == 8) {
+    u64 value = *reinterpret_cast<const volatile Narrow*>(from);
+    std::memcpy(piece, &value, sizeof value);
+  } else {
+    std::memcpy(piece, from, Bytes);
+  }
+}
+
+template <u32 Bytes>
+inline void write_whole(u8* to, const u8* piece) {
+  if constexpr (Bytes == 16) {
+    Wide value;
+    std::memcpy(&value, piece, sizeof value);
+    *reinterpret_cast<volatile Wide*>(to) = value;
+  } else if constexpr (Bytes == 8) {
+    u64 value;
+    std::memcpy(&value, piece, sizeof value);
+    *reinterpret_cast<volatile Narrow*>(to) = value;
+  } else {
+    std::memcpy(to, piece, Bytes);
+  }
+}
+
 // Between memory (one piece of Size * Count bytes a lane) and registers ([element][lane]).
 template <u32 Size, u32 Count>
 inline void take(const Lanes& lanes, u8* base, u64 origin, u8* out) {
   for (int i = 0; i < lanes.count; ++i) {
-    u8 piece[Size * Count];
-    std::memcpy(piece, base + (lanes.address[i] - origin), Size * Count);
-    for (u32 k = 0; k < Count; ++k) std::memcpy(out + (k * LANES + lanes.lane[i]) * Size, piece + k * Size, Size);
+    const u8* from = base + (lanes.address[i] - origin);
+    if constexpr (Count == 1) {
+      std::memcpy(out + lanes.lane[i] * Size, from, Size);
+    } else {
+      u8 piece[Size * Count];
+      read_whole<Size * Count>(piece, from);
+      for (u32 k = 0; k < Count; ++k) std::memcpy(out + (k * LANES + lanes.lane[i]) * Size, piece + k * Size, Size);
+    }
   }
 }
 
 template <u32 Size, u32 Count>
 inline void put(const Lanes& lanes, u8* base, u64 origin, const u8* data) {
   for (int i = 0; i < lanes.count; ++i) {
-    u8 piece[Size * Count];
-    for (u32 k = 0; k < Count; ++k) std::memcpy(piece + k * Size, data + (k * LANES + lanes.lane[i]) * Size, Size);
-    std::memcpy(base + (lanes.address[i] - origin), piece, Size * Count);
+    u8* to = base + (lanes.address[i] - origin);
+    if constexpr (Count == 1) {
+      std::memcpy(to, data + lanes.lane[i] * Size, Size);
+    } else {
+      u8 piece[Size * Count];
+      for (u32 k = 0; k < Count; ++k) std::memcpy(piece + k * Size, data + (k * LANES + lanes.lane[i]) * Size, Size);
+      write_whole<Size * Count>(to, piece);
+    }
   }
 }
 

@@ -112,7 +112,7 @@ def test_producers_and_consumers(machine: Machine, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [0, 3])
 def test_a_barrier_for_each_pair_of_warps(machine: Machine, seed: int) -> None:
-    run = machine.run("pairs", 2, 256, Out(256, "int32"), seed=seed)
+    run = machine.run("pairs", 1, 256, Out(256, "int32"), seed=seed)
     assert run.result.status == "ok", run.result
     assert run.arrays["a0"].tolist() == [pair + 63 - lane for pair in range(4) for lane in range(64)]
 

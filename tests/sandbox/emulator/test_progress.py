@@ -108,6 +108,20 @@ __global__ void look_back(const int *in, int *out, unsigned long long *state, un
   __syncthreads();
   out[at] = before + sum;
 }
+__global__ void publish(ulonglong2 *cell, int n, int *torn) {   // one block writes, one reads
+  if (blockIdx.x == 0) {
+    for (int i = 1; i <= n; i++) {
+      unsigned long long a = i, b = ~a;
+      asm volatile("st.relaxed.gpu.v2.u64 [%0], {%1, %2};" ::"l"(cell), "l"(a), "l"(b) : "memory");
+    }
+  } else {
+    unsigned long long a = 0, b = ~0ull;
+    while (a < n) {
+      if (a != ~b) *torn = 1;
+      asm volatile("ld.relaxed.gpu.v2.u64 {%0, %1}, [%2];" : "=l"(a), "=l"(b) : "l"(cell) : "memory");
+    }
+  }
+}
 
 // Deadlocks.
 __global__ void lock_twice(int *lock, int release) {
@@ -252,6 +266,13 @@ def test_look_back_scan(machine: Machine, threads: int) -> None:
             seed=seed,
         )
         np.testing.assert_array_equal(run.arrays["a1"], np.cumsum(given))
+
+
+def test_pairs_are_published_whole(machine: Machine, threads: int) -> None:
+    pair = np.array([0, 2**64 - 1], "u8")
+    run = machine.run("publish", 2, 1, pair, 300_000, zeros(1), threads=threads)
+    assert run.result.status == "ok", run.result
+    assert run.arrays["a2"].tolist() == [0]
 
 
 DEADLOCKS = {
