@@ -45,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", default="", metavar="NAMES", help="some of the programs, comma-separated")
     parser.add_argument("--seconds", type=float, default=300.0, help="for each program (default 300)")
     parser.add_argument("--jobs", type=int, default=1, help="programs at a time (default 1)")
+    parser.add_argument("--no-build", action="store_true", help="take the programs as they were built")
     parser.add_argument("--exec-options", default="", metavar='"..."', help="for kernelwright exec")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
@@ -162,6 +163,7 @@ def programs(options: argparse.Namespace) -> int:
     for trial in run_trials(
         chosen,
         options.folder.resolve(),
+        build=not options.no_build,
         seconds=options.seconds,
         jobs=options.jobs,
         options=shlex.split(options.exec_options),
