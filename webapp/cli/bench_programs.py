@@ -82,8 +82,8 @@ def run_trials(
 ) -> Iterator[Trial]:
     """Tries all programs, `jobs` at a time; yields results as they come, in the list's order.
 
-    `options` go to `kernelwright exec`. Each program may run for `seconds`. Without `build`, executables that are
-    there already are taken.
+    `options` go to `kernelwright exec`. Each program may run for `seconds`. Without `build`,
+    executables that are there already are taken.
     """
     with _shims() as path, ThreadPoolExecutor(jobs) as pool:
         waiting = [pool.submit(_try, program, sources, path, build, seconds, options) for program in programs]
