@@ -67,7 +67,8 @@ Device::Device() : heap(open_heap) {
 }
 
 std::string Device::allocate(u64 address, u64 bytes, const std::string& name, bool initialised, u8 poison) {
-  if (address < DEVICE_BASE || bytes > RANGE_BYTES || address - DEVICE_BASE > RANGE_BYTES - bytes)
+  constexpr u64 MOST = HEAP_BASE - DEVICE_BASE;
+  if (address < DEVICE_BASE || bytes > MOST || address - DEVICE_BASE > MOST - bytes)
     return "an allocation outside the device's addresses";
   auto overlaps = [&](const Allocation& other) {
     return other.address < address + std::max<u64>(bytes, 1) && address < other.address + std::max<u64>(other.bytes, 1);

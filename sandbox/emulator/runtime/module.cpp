@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstring>
 #include <sstream>
 #include <stdexcept>
@@ -142,11 +143,12 @@ u64 Module::target(const Relocation& relocation) const {
 
 std::vector<u8> Module::image(const Variable& variable) const {
   std::vector<u8> bytes = variable.data;
-  bytes.resize(variable.bytes);
   auto [first, last] = relocations_.equal_range({variable.module, variable.name});
   for (auto entry = first; entry != last; ++entry) {
-    u64 value = target(entry->second);
-    if (entry->second.offset + sizeof value <= bytes.size()) std::memcpy(&bytes[entry->second.offset], &value, sizeof value);
+    u64 value = target(entry->second), end = entry->second.offset + sizeof value;
+    if (end > variable.bytes) continue;
+    bytes.resize(std::max<u64>(bytes.size(), end));
+    std::memcpy(&bytes[end - sizeof value], &value, sizeof value);
   }
   return bytes;
 }

@@ -73,7 +73,7 @@ class Module {
   // Tells lowered code where variables are. `where` is asked for each variable that the module defines, and for an
   // external one that no other of its PTX texts defines; 0: nobody knows.
   void bind(const std::function<u64(const Variable&)>& where);
-  // What a variable starts as, the addresses in it filled in. After `bind`.
+  // What a variable starts as, the addresses in it filled in; zeros follow. After `bind`.
   std::vector<u8> image(const Variable& variable) const;
   // An external variable that lowered code uses and `bind` found nowhere, or "".
   const std::string& missing() const { return missing_; }

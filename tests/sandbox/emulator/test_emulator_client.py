@@ -118,8 +118,8 @@ def _plan(kernel: str, parameters: str = "") -> Replay:
 
 def test_a_frame_larger_than_a_warps_stack() -> None:
     """Not written to whatever lies below the stack."""
-    blocks = "".join(f".param .b8 p{i}[30000]; " for i in range(4))
-    stores = "".join(f"st.param.b32 [p{i}], %r1; st.param.b32 [p{i}+29996], %r1; " for i in range(4))
+    blocks = "".join(f".param .b8 p{i}[30000]; " for i in range(5))
+    stores = "".join(f"st.param.b32 [p{i}], %r1; st.param.b32 [p{i}+29996], %r1; " for i in range(5))
     text = f"{HEADER}.visible .entry k() {{ .reg .b32 %r<2>; {blocks}mov.u32 %r1, %tid.x; {stores}ret; }}\n"
     with pytest.raises(Judged) as caught:
         replay(lower([text], Cancellation()), [_plan("k")], seconds=5, threads=1, cancel=Cancellation())
