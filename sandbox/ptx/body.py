@@ -22,6 +22,7 @@ from sandbox.ptx.model import (
     PtxError,
     Register,
     Symbol,
+    Texel,
     Variable,
     Vector,
 )
@@ -326,7 +327,11 @@ class BodyParser:
         offset = int(match[3], 0) * (-1 if match[2] == "-" else 1) if match[3] else 0
         return self._name(match[1], offset)
 
-    def _address(self, text: str) -> Address:
+    def _address(self, text: str) -> Address | Texel:
+        image, comma, coordinates = text.partition(",")
+        if comma and (given := coordinates.strip()).startswith("{"):
+            items = tuple(self._operand(part) for part in split_operands(given[1:-1]))
+            return Texel(self._name(image.strip()), Vector(items))
         absolute = number(text)
         if absolute is not None:
             return Address(absolute)

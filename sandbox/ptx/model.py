@@ -68,6 +68,14 @@ class Vector:
 
 
 @dataclass(frozen=True, slots=True)
+class Texel:
+    """`[base, {x, y}]`: a place in a texture, surface or tensor."""
+
+    base: Register | Symbol
+    coordinates: Vector
+
+
+@dataclass(frozen=True, slots=True)
 class Pair:
     """`%p1|%p2`: two destinations; None for `_`."""
 
@@ -82,7 +90,7 @@ class Negated:
     register: Register
 
 
-Operand = Register | Immediate | Symbol | Address | Vector | Pair | Negated | None
+Operand = Register | Immediate | Symbol | Address | Vector | Texel | Pair | Negated | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ _HEADER = re.compile(
     rf"(?P<name>{IDENTIFIER})\s*(?:\((?P<parameters>[^)]*)\))?(?P<rest>[^{{;]*)",
     re.S,
 )
+_CLUSTER = re.compile(r"\.reqnctapercluster\s+([\d\s,]+)")
 _MAXNTID = re.compile(r"\.maxntid\s+([\d\s,]+)")
 _BRACE = re.compile(r"[{}]")
 _ADDRESS_TAKEN = re.compile(rf"\b(?:mov|cvta)[\w.]*\s+[^,;]+,\s*({IDENTIFIER})\s*;")
@@ -154,6 +155,9 @@ class _LaterFunction:
 
     def __call__(self) -> Function:
         header = self.header
+        cluster = _product(_CLUSTER.search(header["rest"]))
+        if cluster is not None and cluster > 1:
+            raise PtxError(f"unsupported: a cluster of {cluster} blocks")
         body = BodyParser(self.text, header.end() + 1, self.own_files, self.files)
         body.parse()
         return Function(

@@ -17,6 +17,7 @@ from sandbox.ptx.model import (
     PtxError,
     Register,
     Symbol,
+    Texel,
     Vector,
 )
 
@@ -48,8 +49,19 @@ NO_DESTINATION = frozenset(
         "setmaxnreg",
         "stackrestore",
     }
-    | {"cp", "mbarrier", "wgmma", "stmatrix", "bulk", "multimem", "sust"}
+    | {"cp", "wgmma", "stmatrix", "bulk", "multimem", "sust"}
 )
+# The same, where the second word of the opcode decides.
+NO_DESTINATION_FORMS = frozenset(
+    {
+        ("wmma", "store"),
+        ("mbarrier", "init"),
+        ("mbarrier", "inval"),
+        ("mbarrier", "expect_tx"),
+        ("mbarrier", "complete_tx"),
+    }
+)
+_WHOLE_WARP = frozenset({"mma", "wmma", "ldmatrix", "stmatrix", "movmatrix"})
 TERMINATORS = frozenset({"bra", "brx", "ret", "exit", "trap"})
 # A warp-uniform result needs uniform operands and an operation that is the same in one lane as in 32.
 UNIFORM_OPERATIONS = frozenset(
@@ -206,6 +218,8 @@ def _constants(function: Function) -> dict[str, int]:
 def _named_lanes(instruction: Instruction, constants: dict[str, int]) -> int | None:
     """The constant member mask of a warp collective."""
     parts = instruction.parts
+    if parts[0] in _WHOLE_WARP or parts[:2] == ("barrier", "cluster"):
+        return 0xFFFFFFFF
     if ("sync" not in parts and "warp" not in parts) or is_barrier(instruction):
         return None
     if parts[0] in ("shfl", "vote", "match", "redux", "elect") or parts[:2] == ("bar", "warp"):
@@ -227,6 +241,9 @@ def registers_of(operand: Operand) -> Iterator[str]:
     elif isinstance(operand, Vector):
         for item in operand.items:
             yield from registers_of(item)
+    elif isinstance(operand, Texel):
+        yield from registers_of(operand.base)
+        yield from registers_of(operand.coordinates)
     elif isinstance(operand, Pair):
         yield from registers_of(operand.first)
         yield from registers_of(operand.second)
@@ -236,7 +253,11 @@ def uses_and_definitions(instruction: Instruction) -> tuple[list[str], list[str]
     uses: list[str] = []
     defined: list[str] = []
     operands = instruction.operands
-    if operands and instruction.parts[0] not in NO_DESTINATION:
+    if (
+        operands
+        and instruction.parts[0] not in NO_DESTINATION
+        and instruction.parts[:2] not in NO_DESTINATION_FORMS
+    ):
         defined = list(registers_of(operands[0]))
         operands = operands[1:]
     for operand in operands:

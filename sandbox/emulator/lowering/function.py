@@ -33,6 +33,7 @@ from sandbox.emulator.lowering.builder import Builder, ModuleContext, Value
 from sandbox.emulator.lowering.calls import frame_code, function_symbol, lower_call
 from sandbox.emulator.lowering.layout import Layout
 from sandbox.emulator.lowering.program import Place, Program
+from sandbox.emulator.lowering.tensor import add_matrix_cost
 from sandbox.emulator.lowering.warp import special_register
 from sandbox.ptx.model import Instruction, PtxError, Symbol
 
@@ -492,5 +493,6 @@ def _add_cost(cost: list[int], instruction: Instruction) -> None:
     cost[0] += 1
     flop = _FLOP.get(instruction.parts[0])
     precision = _PRECISIONS.get(instruction.parts[-1])
+    add_matrix_cost(cost, instruction)
     if flop and precision is not None:
         cost[1 + precision] += flop * (2 if instruction.parts[-1].endswith("x2") else 1)

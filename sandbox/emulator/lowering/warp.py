@@ -5,6 +5,7 @@ from __future__ import annotations
 from sandbox.emulator.lowering import abi
 from sandbox.emulator.lowering.arithmetic import binary, compare, handles, intrinsic
 from sandbox.emulator.lowering.builder import Builder, Value, element_type
+from sandbox.emulator.lowering.cluster import ALIASES, CONSTANTS, cluster_barrier
 from sandbox.ptx.model import Instruction, Operand, Pair
 
 _SHUFFLES = {"up": 0, "down": 1, "bfly": 2, "idx": 3}
@@ -37,6 +38,9 @@ def special_register(build: Builder, name: str) -> Value | None:
     """The value of `%tid.x` and its like; None when the name is no special register."""
     if not name.startswith("%"):
         return None
+    name = ALIASES.get(name, name)
+    if name in CONSTANTS:
+        return Value(str(CONSTANTS[name]), "i32", True)
     if name in _WARP_WORDS:
         place = build.op(f"getelementptr i8, ptr %w, i64 {_WARP_WORDS[name]}")
         return Value(build.op(f"load i32, ptr {place}"), "i32", True)
@@ -187,7 +191,8 @@ def barrier(build: Builder, instruction: Instruction) -> None:
     """Block-wide ones come first in their basic block, and all live lanes of the warp are there."""
     parts, operands = instruction.parts, instruction.operands
     if "cluster" in parts:
-        raise build.unsupported(instruction.opcode)
+        cluster_barrier(build, instruction)
+        return
     if "warp" in parts:
         members = _members(build, operands[0])
         build.declare("kw_syncwarp", "void", "ptr, i32, ptr, i32")

@@ -16,6 +16,7 @@ void run_warp(void* argument) {
   Warp* warp = static_cast<Warp*>(argument);
   warp->shared = warp->block->shared.bytes.data();
   warp->worker->launch.request->kernel->function(warp);
+  if (!warp->block->asynchronous.idle()) finish_copies(warp);
   leave_for_good(warp);
 }
 
@@ -95,6 +96,8 @@ void Block::start(u64 its_place) {
     std::fill(local_marks_.begin(), local_marks_.end(), 0);
     std::fill(locals_.begin(), locals_.end(), UNDEFINED);
   }
+  asynchronous.start_block();
+  cluster = {};
   global_epochs.clear();
   barriers_completed = 0;
   for (BarrierState& barrier : barriers) barrier = {};

@@ -247,6 +247,13 @@ inline void note_order(SharedMemory& shared, Mark mark, u32 thread) {
 }
 
 inline void unwritten(Warp* warp, u32 site, u32 lane, u64 at, u32 bytes) {
+  if (const PendingCopies* copy = warp->block->asynchronous.in_flight(static_cast<u32>(at), bytes)) {
+    if (!warp->worker->launch.checked(RACECHECK)) return;
+    return object(warp, site, lane, "race", {.address = at, .space = "shared", .fatal = false, .bytes = bytes}, [&] {
+      return "reads shared address " + hexadecimal(at) + " before the asynchronous copy of line " +
+             std::to_string(site_line(warp, copy->store)) + " to it was waited for";
+    });
+  }
   if (!warp->worker->launch.checked(INITCHECK)) return;
   object(warp, site, lane, "uninitialised", {.address = at, .space = "shared", .fatal = false, .bytes = bytes}, [&] {
     return sized(direction(warp, site), bytes) + " at shared address " + hexadecimal(at) +

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "abi.h"
+#include "asynchronous.h"
 #include "device.h"
 #include "findings.h"
 #include "module.h"
@@ -101,6 +102,8 @@ struct Block {
   u64 random = 0;            // state of its random numbers, for a seed
   SharedMemory shared;
   BarrierState barriers[BARRIERS];
+  Asynchronous asynchronous;
+  ClusterBarrier cluster;
   u64 barriers_completed = 0;
   BlockRaces races;
   // Epochs of the block's last load and store of each allocation, to see what barriers order in global memory.

@@ -1,0 +1,113 @@
+#include "pieces.h"
+
+#include "checks.h"
+
+namespace kw {
+namespace {
+
+// Calls `action` with the piece's size as a constant.
+template <class Action>
+void by_size(u32 bytes, Action&& action) {
+  switch (bytes) {
+    case 1: return action.template operator()<1>();
+    case 2: return action.template operator()<2>();
+    case 4: return action.template operator()<4>();
+    case 8: return action.template operator()<8>();
+    default: return action.template operator()<16>();
+  }
+}
+
+void count_wavefronts(Warp* warp, u32 site, const Lanes& lanes, u32 bytes) {
+  u64* counters = warp->counters + size_t{site} * COUNTERS;
+  u64 actual, ideal;
+  shared_wavefronts(lanes, bytes, actual, ideal);
+  counters[REQUESTS] += 1;
+  counters[WAVEFRONTS] += actual;
+  counters[IDEAL] += ideal;
+}
+
+// Checks and counts what will be written; `value(i)`: what lane i's piece will hold, or null.
+template <u32 Bytes, class Value>
+const Allocation* claim(Warp* warp, u32 site, char space, Lanes& lanes, Value&& value) {
+  if (!checked(warp)) return nullptr;
+  bool count = warp->worker->launch.count;
+  if (space == 's') {
+    check_shared<Bytes>(warp, site, lanes);
+    if (count) count_wavefronts(warp, site, lanes, Bytes);
+    for (int i = 0; i < lanes.count; ++i)
+      shared_write<Bytes>(warp, site, lanes.lane[i], static_cast<u32>(lanes.address[i]), value(i), false);
+    return nullptr;
+  }
+  const Allocation* common = check_global<Bytes>(warp, site, lanes);
+  if (count) count_global<Bytes>(warp, site, lanes, common, true);
+  return common;
+}
+
+// Where the data of each lane's piece start: the checks drop lanes, the data stay where they are.
+struct Slots {
+  u8 of[LANES];
+  explicit Slots(const Lanes& lanes) {
+    for (int i = 0; i < lanes.count; ++i) of[lanes.lane[i]] = static_cast<u8>(i);
+  }
+};
+
+}  // namespace
+
+char resolve_space(Warp* warp, char space, u64& address) {
+  if (space != 'x') return space;
+  if (address - SHARED_WINDOW < WINDOW_BYTES) {
+    address -= SHARED_WINDOW;
+    return 's';
+  }
+  if (address - LOCAL_WINDOW < WINDOW_BYTES || address - PARAMETER_WINDOW < WINDOW_BYTES)
+    give_up(warp, "a matrix or an asynchronous copy in local memory");
+  return 'g';
+}
+
+int read_pieces(Warp* warp, u32 site, char space, Lanes lanes, u32 bytes, u8* data) {
+  bool count = warp->worker->launch.count;
+  Slots slots(lanes);
+  if (warp->worker->launch.keeps_going()) std::memset(data, 0xFF, size_t{bytes} * static_cast<size_t>(lanes.count));
+  by_size(bytes, [&]<u32 Bytes>() {
+    bool checks = checked(warp);
+    if (checks && space == 's') {
+      check_shared<Bytes>(warp, site, lanes);
+      shared_read<Bytes>(warp, site, lanes);
+      if (count) count_wavefronts(warp, site, lanes, Bytes);
+    } else if (checks) {
+      const Allocation* common = check_global<Bytes>(warp, site, lanes);
+      check_written<Bytes>(warp, site, lanes, common);
+      if (count) count_global<Bytes>(warp, site, lanes, common, false);
+    }
+    const u8* base = space == 's' ? warp->block->shared.bytes.data() : nullptr;
+    for (int i = 0; i < lanes.count; ++i)
+      std::memcpy(data + slots.of[lanes.lane[i]] * Bytes, base + lanes.address[i], Bytes);
+  });
+  return lanes.count;
+}
+
+void write_pieces(Warp* warp, u32 site, char space, Lanes lanes, u32 bytes, const u8* data) {
+  Slots slots(lanes);
+  by_size(bytes, [&]<u32 Bytes>() {
+    auto piece = [&](int i) { return data + slots.of[lanes.lane[i]] * Bytes; };
+    const Allocation* common = claim<Bytes>(warp, site, space, lanes, [&](int i) { return piece(i); });
+    u8* base = space == 's' ? warp->block->shared.bytes.data() : nullptr;
+    for (int i = 0; i < lanes.count; ++i) std::memcpy(base + lanes.address[i], piece(i), Bytes);
+    if (space == 'g' && checked(warp)) mark_written<Bytes>(warp, lanes, common);
+  });
+}
+
+int claim_pieces(Warp* warp, u32 site, char space, Lanes lanes, u32 bytes) {
+  by_size(bytes, [&]<u32 Bytes>() { claim<Bytes>(warp, site, space, lanes, [](int) { return nullptr; }); });
+  return lanes.count;
+}
+
+void require_full_warp(Warp* warp, u32 line, u32 mask, const char* what) {
+  if (mask == ~u32{0}) return;
+  int came = std::popcount(mask);
+  fail(warp, std::countr_zero(mask), line, "barrier",
+       std::string(what) + " needs all 32 lanes of the warp; " + std::to_string(came) +
+           (came == 1 ? " lane executes it" : " lanes execute it"));
+}
+
+}  // namespace kw
