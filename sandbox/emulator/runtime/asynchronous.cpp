@@ -21,8 +21,10 @@ u8* place(Warp* warp, char space, u64 at) { return space == 's' ? &warp->block->
 void take_target(Warp* warp, u64 at, u32 bytes) {
   if (!checked(warp)) return;
   SharedMemory& shared = warp->block->shared;
-  for (u32 granule = static_cast<u32>(at) >> shared.granule_shift; granule <= (at + bytes - 1) >> shared.granule_shift; ++granule)
+  for (u32 granule = static_cast<u32>(at) >> shared.granule_shift; granule <= (at + bytes - 1) >> shared.granule_shift; ++granule) {
+    shared.unwritten += shared.written(shared.writers[granule]);
     shared.writers[granule] = 0;
+  }
   std::memset(&shared.bytes[at], 0xA5, bytes);
 }
 
@@ -73,7 +75,7 @@ void mark_arrived(Warp* warp, const PendingCopies& copy, u32 lane) {
       race(warp, copy.store, lane, at, "writes", mark_thread(shared.writers[granule]));
       return;
     }
-    shared.writers[granule] = mine;
+    shared.write(granule, mine);
   }
 }
 
@@ -82,18 +84,13 @@ void perform(Warp* warp, const PendingCopies& copy, u32 lane) {
   const u8* source = place(warp, copy.from, copy.source[lane]);
   if (copy.reduction != Reduction::none) {
     reduce(copy, target, source, copy.bytes[lane]);
+  } else if (copy.to == 'g' && checked(warp)) {
+    store_claimed(warp, copy.store, copy.target[lane], copy.bytes[lane], source);
   } else {
     std::memcpy(target, source, copy.read[lane]);
     std::memset(target + copy.read[lane], 0, copy.bytes[lane] - copy.read[lane]);
   }
-  if (!checked(warp)) return;
-  if (copy.to == 's') {
-    mark_arrived(warp, copy, lane);
-  } else {
-    const Device& device = *warp->worker->launch.device;
-    if (const Allocation* to = device.find(copy.target[lane], copy.bytes[lane]); to && !to->initialised)
-      std::memset(Device::shadow(copy.target[lane]), 1, copy.bytes[lane]);
-  }
+  if (copy.to == 's' && checked(warp)) mark_arrived(warp, copy, lane);
 }
 
 // Does what `due(copy)` says is due, as a mask of lanes, in the order of issue.
@@ -151,10 +148,10 @@ void arrive(Warp* warp, u32 line, u32 lane, u32 at, u32 count, i32 transactions)
 void check_use(Warp* warp, u32 site, u32 lane, u32 at) {
   SharedMemory& shared = warp->block->shared;
   for (u32 granule = at >> shared.granule_shift; granule <= (at + 7) >> shared.granule_shift; ++granule) {
-    Mark& writer = shared.writers[granule];
+    Mark writer = shared.writers[granule];
     bool set_up = !(writer & MARK_ATOMIC) && mark_epoch(writer) == shared.epoch;
     if (set_up && unordered(warp, writer, shared.epoch, warp->thread(lane))) return race(warp, site, lane, at, "uses", mark_thread(writer));
-    if (!set_up) writer = own_mark(warp, lane, true, true);
+    if (!set_up) shared.write(granule, own_mark(warp, lane, true, true));
   }
 }
 
@@ -170,6 +167,7 @@ Lanes barrier_lanes(Warp* warp, u32 site, u32 mask, char space, const u64* addre
   });
   check_shared<8>(warp, site, lanes);
   if (!checked(warp)) return lanes;
+  warp->block->shared.settle();
   for (int i = 0; i < lanes.count; ++i) {
     u32 at = static_cast<u32>(lanes.address[i]);
     if (plain)

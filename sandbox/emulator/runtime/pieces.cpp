@@ -1,6 +1,7 @@
 #include "pieces.h"
 
 #include "checks.h"
+#include "races.h"
 
 namespace kw {
 namespace {
@@ -32,6 +33,7 @@ const Allocation* claim(Warp* warp, u32 site, char space, Lanes& lanes, Value&& 
   if (!checked(warp)) return nullptr;
   bool count = warp->worker->launch.count;
   if (space == 's') {
+    warp->block->shared.settle();
     check_shared<Bytes>(warp, site, lanes);
     if (count) count_wavefronts(warp, site, lanes, Bytes);
     for (int i = 0; i < lanes.count; ++i)
@@ -41,6 +43,16 @@ const Allocation* claim(Warp* warp, u32 site, char space, Lanes& lanes, Value&& 
   const Allocation* common = check_global<Bytes>(warp, site, lanes);
   if (count) count_global<Bytes>(warp, site, lanes, common, true);
   return common;
+}
+
+// Stores what was claimed, unless the check for races has to do both at once.
+template <u32 Bytes, class Piece>
+void store_global(Warp* warp, u32 site, const Lanes& lanes, const Allocation* common, Piece&& piece) {
+  u8 by_lane[LANES * Bytes];
+  for (int i = 0; i < lanes.count; ++i) std::memcpy(by_lane + lanes.lane[i] * Bytes, piece(i), Bytes);
+  if (!race_write(warp, site, lanes, Bytes, 1, common, by_lane))
+    for (int i = 0; i < lanes.count; ++i) std::memcpy(Device::pointer(lanes.address[i]), piece(i), Bytes);
+  mark_written<Bytes>(warp, lanes, common);
 }
 
 // Where the data of each lane's piece start: the checks drop lanes, the data stay where they are.
@@ -71,6 +83,7 @@ int read_pieces(Warp* warp, u32 site, char space, Lanes lanes, u32 bytes, u8* da
   by_size(bytes, [&]<u32 Bytes>() {
     bool checks = checked(warp);
     if (checks && space == 's') {
+      warp->block->shared.settle();
       check_shared<Bytes>(warp, site, lanes);
       shared_read<Bytes>(warp, site, lanes);
       if (count) count_wavefronts(warp, site, lanes, Bytes);
@@ -78,6 +91,7 @@ int read_pieces(Warp* warp, u32 site, char space, Lanes lanes, u32 bytes, u8* da
       const Allocation* common = check_global<Bytes>(warp, site, lanes);
       check_written<Bytes>(warp, site, lanes, common);
       if (count) count_global<Bytes>(warp, site, lanes, common, false);
+      race_read(warp, site, lanes, Bytes, common);
     }
     const u8* base = space == 's' ? warp->block->shared.bytes.data() : nullptr;
     for (int i = 0; i < lanes.count; ++i)
@@ -91,15 +105,27 @@ void write_pieces(Warp* warp, u32 site, char space, Lanes lanes, u32 bytes, cons
   by_size(bytes, [&]<u32 Bytes>() {
     auto piece = [&](int i) { return data + slots.of[lanes.lane[i]] * Bytes; };
     const Allocation* common = claim<Bytes>(warp, site, space, lanes, [&](int i) { return piece(i); });
+    if (space == 'g' && checked(warp)) {
+      store_global<Bytes>(warp, site, lanes, common, piece);
+      return;
+    }
     u8* base = space == 's' ? warp->block->shared.bytes.data() : nullptr;
     for (int i = 0; i < lanes.count; ++i) std::memcpy(base + lanes.address[i], piece(i), Bytes);
-    if (space == 'g' && checked(warp)) mark_written<Bytes>(warp, lanes, common);
   });
 }
 
 int claim_pieces(Warp* warp, u32 site, char space, Lanes lanes, u32 bytes) {
   by_size(bytes, [&]<u32 Bytes>() { claim<Bytes>(warp, site, space, lanes, [](int) { return nullptr; }); });
   return lanes.count;
+}
+
+void store_claimed(Warp* warp, u32 site, u64 address, u64 bytes, const u8* data) {
+  for_pieces(address, bytes, [&](const Lanes& lanes, u32 piece, u64 at) {
+    by_size(piece, [&]<u32 Bytes>() {
+      const Allocation* common = warp->worker->launch.device->find(lanes.address[0], u64{Bytes} * static_cast<u64>(lanes.count));
+      store_global<Bytes>(warp, site, lanes, common, [&](int i) { return data + at + static_cast<u64>(i) * Bytes; });
+    });
+  });
 }
 
 void require_full_warp(Warp* warp, u32 line, u32 mask, const char* what) {

@@ -16,6 +16,9 @@ void write_pieces(Warp* warp, u32 site, char space, Lanes lanes, u32 bytes, cons
 // The checks and counts of a write that comes later.
 int claim_pieces(Warp* warp, u32 site, char space, Lanes lanes, u32 bytes);
 
+// Writes global memory that was claimed before.
+void store_claimed(Warp* warp, u32 site, u64 address, u64 bytes, const u8* data);
+
 // [address, address + bytes) in requests of 32 pieces of 16 bytes, or of the largest size that divides it all; piece
 // n counts as lane n % 32's. `each` gets the lanes of a request, the bytes of a piece and where its data start.
 template <class Each>
