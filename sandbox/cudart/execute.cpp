@@ -77,6 +77,10 @@ class Executing final : public Backend {
     void bad_free(Address address, const char *call) override;
     void note(const char *text) override { service_.ask(std::string("note\t") + text); }
     cudaError_t unsupported(const char *call, const char *why) override;
+    void limit(int which, size_t value) override {
+        constexpr int kMallocHeapSize = 2;
+        if (which == kMallocHeapSize) memory_.heap.limit(value);
+    }
     void reset() override;
     void finish();
 

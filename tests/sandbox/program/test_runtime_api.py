@@ -18,21 +18,37 @@ def ran(name: str, folder: Path, *arguments: str, **options: Any) -> Ran:
     return run(build(PROGRAMS / f"{name}.cu", folder), *arguments, **options)
 
 
+def errors(result: Ran) -> list[dict[str, Any]]:
+    """Not what is only noted: these programs leave memory to the end of the process."""
+    return [fault for fault in result.faults if fault["severity"] == "error"]
+
+
 @pytest.mark.parametrize(
-    "name", ["saxpy", "memory", "shared_memory", "streams", "graphs", "device", "cooperative", "churn"]
+    "name",
+    [
+        "saxpy",
+        "memory",
+        "shared_memory",
+        "streams",
+        "graphs",
+        "device",
+        "cooperative",
+        "churn",
+        "device_heap",
+    ],
 )
 def test_a_program_that_checks_itself(name: str, tmp_path: Path) -> None:
     result = ran(name, tmp_path)
     assert (result.returncode, result.stderr) == (0, "")
-    assert (result.faults, result.unsupported) == ([], {})
+    assert (errors(result), result.unsupported) == ([], {})
     assert result.notes == ([TIMES] if name == "streams" else [])
 
 
 def test_a_kernel_that_fails_ends_in_an_error_not_in_the_program(tmp_path: Path) -> None:
     result = ran("faults", tmp_path)
     assert (result.returncode, result.stdout) == (3, "went on\n")
-    assert [fault["kind"] for fault in result.faults] == ["out of bounds", "out of bounds", "invalid free"]
-    kernel, copy, free = result.faults
+    assert [fault["kind"] for fault in errors(result)] == ["out of bounds", "out of bounds", "invalid free"]
+    kernel, copy, free = errors(result)
     assert kernel["kernel"] == "_Z5writePii"
     assert "right behind the end of the memory of allocation 1 (400 bytes)" in kernel["message"]
     assert copy["message"].startswith("cudaMemcpy: write of 404 bytes")
@@ -42,7 +58,7 @@ def test_a_kernel_that_fails_ends_in_an_error_not_in_the_program(tmp_path: Path)
 def test_thrust_and_cub_are_headers_like_others(tmp_path: Path) -> None:
     result = ran("thrust", tmp_path, "200000", seconds=300)
     assert (result.returncode, result.stdout, result.stderr) == (0, "fine\n", "")
-    assert (result.faults, result.notes, result.unsupported) == ([], [], {})
+    assert (errors(result), result.notes, result.unsupported) == ([], [], {})
 
 
 def test_device_code_of_several_files(tmp_path: Path) -> None:
