@@ -36,6 +36,8 @@ _LANE_MASKS = {
 
 def special_register(build: Builder, name: str) -> Value | None:
     """The value of `%tid.x` and its like; None when the name is no special register."""
+    if name == "WARP_SZ":  # the one constant that PTX names
+        return Value("32", "i32", True)
     if not name.startswith("%"):
         return None
     name = ALIASES.get(name, name)

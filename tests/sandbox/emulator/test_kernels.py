@@ -423,3 +423,26 @@ def test_threads_do_not_change_the_counts(machine: Machine, rng: np.random.Gener
     x, y = rng.standard_normal((2, 1000), dtype="f4")
     one, two = (machine.run("saxpy", 4, 256, 1000, np.float32(1), x, y, threads=n).trace for n in (1, 2))
     assert one == two
+
+
+def test_the_size_of_a_warp_is_a_constant_of_the_language() -> None:
+    ptx = """\
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 k_param_0)
+{
+ .reg .b32 %r<4>; .reg .b64 %rd<4>;
+ ld.param.u64 %rd1, [k_param_0];
+ cvta.to.global.u64 %rd2, %rd1;
+ mov.u32 %r1, WARP_SZ;
+ mov.u32 %r2, %tid.x;
+ add.u32 %r3, %r2, WARP_SZ;
+ mul.wide.u32 %rd3, %r2, 4;
+ add.s64 %rd2, %rd2, %rd3;
+ add.u32 %r1, %r1, %r3;
+ st.global.u32 [%rd2], %r1;
+ ret;
+}"""
+    ran = Machine(ptx).run("k", 1, 32, Out(32, "int32"))
+    assert ran.arrays["a0"].tolist() == [64 + lane for lane in range(32)]
