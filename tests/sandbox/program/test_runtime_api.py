@@ -35,6 +35,7 @@ def errors(result: Ran) -> list[dict[str, Any]]:
         "cooperative",
         "churn",
         "device_heap",
+        "textures",
     ],
 )
 def test_a_program_that_checks_itself(name: str, tmp_path: Path) -> None:
