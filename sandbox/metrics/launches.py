@@ -14,7 +14,7 @@ from sandbox.metrics import occupancy
 from sandbox.targets import Target
 from sandbox.types import CompiledKernel
 
-_COUNTERS = tuple(name for name in LineCounts.model_fields if name != "line")
+_COUNTERS = tuple(name for name in LineCounts.model_fields if name not in ("line", "file"))
 
 
 @dataclass(frozen=True)
@@ -81,17 +81,18 @@ def gather(
 
 def by_line(launches: Iterable[MeasuredLaunch]) -> list[LineCounts]:
     """Counts per source line over all launches, in the order of the source."""
-    lines: dict[int, list[LineCounts]] = {}
+    lines: dict[tuple[str, int], list[LineCounts]] = {}
     for launch in launches:
         for counts in launch.trace.lines:
-            lines.setdefault(counts.line, []).append(counts)
-    return [add_lines(lines[line]) for line in sorted(lines)]
+            lines.setdefault((counts.file, counts.line), []).append(counts)
+    return [add_lines(lines[place]) for place in sorted(lines)]
 
 
 def add_lines(lines: Sequence[LineCounts]) -> LineCounts:
-    """Their sums, under the first one's line (0 when there is none)."""
+    """Their sums, under the first one's file and line (0 when there is none)."""
     sums = {name: sum(getattr(line, name) for line in lines) for name in _COUNTERS}
-    return LineCounts(line=lines[0].line if lines else 0, **sums)
+    first = lines[0] if lines else LineCounts(line=0)
+    return LineCounts(line=first.line, file=first.file, **sums)
 
 
 def summed(group: Sequence[LaunchTrace]) -> LaunchTrace:
@@ -99,10 +100,10 @@ def summed(group: Sequence[LaunchTrace]) -> LaunchTrace:
     first = group[0]
     if len(group) == 1:
         return first
-    lines: dict[int, list[LineCounts]] = {}
+    lines: dict[tuple[str, int], list[LineCounts]] = {}
     for trace in group:
         for counts in trace.lines:
-            lines.setdefault(counts.line, []).append(counts)
+            lines.setdefault((counts.file, counts.line), []).append(counts)
     return first.model_copy(
         update={
             "threads": sum(trace.threads for trace in group),
