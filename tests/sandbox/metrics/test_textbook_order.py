@@ -207,7 +207,9 @@ def test_a_token_access_earns_no_credit() -> None:
 
 def _per_warp(trace: LaunchTrace, warps: int) -> list:
     return [
-        each.model_copy(update={k: v // warps for k, v in each.model_dump().items() if k != "line"})
+        each.model_copy(
+            update={k: v // warps for k, v in each.model_dump().items() if isinstance(v, int) and k != "line"}
+        )
         for each in trace.lines
     ]
 
