@@ -19,6 +19,7 @@ from sandbox.emulator.lowering import (
     hints,
     integers,
     memory,
+    video,
 )
 from sandbox.emulator.lowering.analysis import (
     TERMINATORS,
@@ -38,7 +39,7 @@ from sandbox.emulator.lowering.warp import special_register
 from sandbox.ptx.model import Instruction, PtxError, Symbol
 
 # Importing them filled HANDLERS.
-_HANDLER_MODULES = (access, atomics, bits, choices, conversions, floats, hints, integers, memory)
+_HANDLER_MODULES = (access, atomics, bits, choices, conversions, floats, hints, integers, memory, video)
 
 _PRECISIONS = {"f16": 0, "bf16": 0, "f16x2": 0, "bf16x2": 0, "f32": 1, "f64": 2}
 _FLOP = {"add": 1, "sub": 1, "mul": 1, "fma": 2, "mad": 2}

@@ -14,7 +14,18 @@ from sandbox.emulator.lowering.module import lower_modules
 from sandbox.ptx.model import PtxError
 
 # Their handlers' instructions are all in the tables; those of the others have tests of their own.
-TABLED = ("atomics", "bits", "choices", "conversions", "floats", "hints", "integers", "memory", "access")
+TABLED = (
+    "atomics",
+    "bits",
+    "choices",
+    "conversions",
+    "floats",
+    "hints",
+    "integers",
+    "memory",
+    "access",
+    "video",
+)
 ELSEWHERE = {"discard"}  # leaves any value: nothing to compare
 
 
@@ -59,6 +70,16 @@ def kernel(*statements: str) -> str:
         "redux.sync.min.f32 %r1, %r2, %r3",
         "vote.sync.most.pred %p1, %p2, -1",
         "vadd.s32.s32.s32 %r1, %r2, %r3",
+        "vadd4.u32.u32 %r1, %r2, %r3, %r4",
+        "vadd4.u32.u32.u32.sat.add %r1, %r2, %r3, %r4",
+        "vsub2.s32.s32.s32.max %r1, %r2, %r3, %r4",
+        "vset4.u32.u32 %r1, %r2, %r3, %r4",
+        "vset4.u32.u32.lt.gt %r1, %r2, %r3, %r4",
+        "vadd4.u32.sat.u32.add.u32 %r1, %r2, %r3, %r4",
+        "vadd4.u32.u32.u32 %r1.b10, %r2, %r3, %r4",
+        "vavrg4.u32.u32.u32 %r1, %r2.b7610, %r3, %r4",
+        "vmax2.s32.s32.s32 %r1, %r2, %r3.h10, %r4",
+        "vmin2.s32.s32.s32 %r1, %r2, 5, %r4",
         "frobnicate.b32 %r1, %r2",
     ],
 )
