@@ -19,6 +19,8 @@ struct Allocation {
   enum Tracking : u8 { UNKNOWN, TRACKED, UNTRACKED };
   mutable u8 tracking = UNKNOWN;
   u8 tracked() const { return std::atomic_ref(tracking).load(std::memory_order_acquire); }
+  // Segments that began the last launches that loaded from it, or stored to it, as far as races are looked for.
+  mutable u32 loaded_by = 0, stored_by = 0;
   u64 end() const { return address + bytes; }
   bool holds(u64 at, u64 size) const { return at >= address && at - address <= bytes && size <= bytes - (at - address); }
 };

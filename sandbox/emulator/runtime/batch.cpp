@@ -2,6 +2,8 @@
 
 #include "batch.h"
 
+#include "race_windows.h"
+
 namespace kw {
 namespace {
 
@@ -256,10 +258,9 @@ bool written(const Pattern& pattern, const Windows& windows, i64 offset) {
   return true;
 }
 
-// For the check for races (races.h), which wants to know every lane.
+// For the check for races, lane by lane.
 template <u32 Size>
-void mark_reads(Warp* warp, const Pattern& pattern, const BatchItem* items, u32 count, const Allocation* allocation) {
-  if (!warp->worker->launch.checked(RACECHECK)) return;
+void mark_reads_exactly(Warp* warp, const Pattern& pattern, const BatchItem& item, const Allocation* allocation) {
   u64 places[LANES];
   for (u32 lane = 0; lane < LANES; ++lane) {
     PatternIndex<Size> index;
@@ -267,10 +268,17 @@ void mark_reads(Warp* warp, const Pattern& pattern, const BatchItem* items, u32 
     places[lane] = pattern.origin[lane * Size / 64] + index * Size;
   }
   Lanes lanes;
-  for (u32 k = 0; k < count; ++k) {
-    gather_lanes(lanes, ~u32{0}, places, items[k].offset);
-    race_read(warp, items[k].site, lanes, Size, allocation);
-  }
+  gather_lanes(lanes, ~u32{0}, places, item.offset);
+  race_read(warp, item.site, lanes, Size, allocation);
+}
+
+template <u32 Size>
+void mark_reads(Warp* warp, const Pattern& pattern, const BatchItem* items, u32 count, const Allocation* allocation) {
+  RaceReads reads(warp, items[0].site, Size, allocation);
+  if (!reads.wanted()) return;
+  for (int g = 0; g < GROUPS<Size>; ++g) reads.add<Size>(pattern, g);
+  for (u32 k = 0; k < count; ++k)
+    if (!reads.read(items[k].site, items[k].offset)) mark_reads_exactly<Size>(warp, pattern, items[k], allocation);
 }
 
 template <u32 Size>
@@ -280,18 +288,10 @@ u32 read_global(Warp* warp, const Pattern& pattern, const BatchItem* items, u32 
   u64 first = windows.first + static_cast<u64>(reach.least), last = windows.last + static_cast<u64>(reach.most);
   if (!reach.aligned || first > last) return 0;
   Worker& worker = *warp->worker;
-  const Allocation* allocation = worker.hint;
-  if (!allocation || !allocation->holds(first, last - first)) {
-    std::swap(worker.hint, worker.other_hint);
-    allocation = worker.hint;
-    if (!allocation || !allocation->holds(first, last - first)) {
-      allocation = worker.launch.device->find(first, last - first);
-      if (!allocation) return 0;
-      worker.hint = allocation;
-    }
-  }
+  const Allocation* allocation = allocation_around(worker, first, last - first);
+  if (!allocation) return 0;
   u32 done = 0;
-  bool known = allocation->initialised || !warp->worker->launch.checked(INITCHECK);
+  bool known = allocation->initialised || !worker.launch.checked(INITCHECK);
   if (!known)
     while (done < count && written<Size>(pattern, windows, items[done].offset)) ++done;
   else

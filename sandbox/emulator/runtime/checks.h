@@ -110,6 +110,16 @@ const Allocation* check_global(Warp* warp, u32 site, Lanes& lanes) {
   return nullptr;  // several allocations
 }
 
+// The allocation that holds a range, often the one of the last access or of the one before; null: none.
+inline const Allocation* allocation_around(Worker& worker, u64 at, u64 bytes) {
+  if (worker.hint && worker.hint->holds(at, bytes)) return worker.hint;
+  std::swap(worker.hint, worker.other_hint);
+  if (worker.hint && worker.hint->holds(at, bytes)) return worker.hint;
+  const Allocation* found = worker.launch.device->find(at, bytes);
+  if (found && !found->in_heap) worker.hint = found;
+  return found;
+}
+
 inline const Allocation* allocation_of(Warp* warp, const Allocation* common, u64 at, u32 bytes) {
   return common ? common : warp->worker->launch.device->find(at, bytes);
 }

@@ -1,4 +1,4 @@
-#include "races.h"
+#include "race_windows.h"
 
 #include <sys/mman.h>
 
@@ -6,38 +6,14 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "checks.h"
-
 namespace kw {
-namespace {
+using namespace race_marks;
 
-constexpr int SEGMENT_SHIFT = RACE_SEGMENT_SHIFT, SECOND_SHIFT = 16, THREAD_SHIFT = 30, EPOCH_SHIFT = 24, SYNC_SHIFT = 18, SITE_SHIFT = 11;
-constexpr RaceMark SEGMENT_BITS = 0xff'ffff, EPOCH_LIMIT = 63, SYNC_LIMIT = 63;
-constexpr RaceMark ATOMIC = 1 << 4;
-constexpr RaceMark RELAXED = 1 << 5;      // volatile or ordered
-constexpr RaceMark SILENT = 1 << 6;       // a write of the value that was there
-constexpr RaceMark LANES_MARK = 1 << 7;   // several lanes of the warp
-constexpr RaceMark WARPS = 1 << 8;        // several warps of the block
-constexpr RaceMark BLOCKS = 1 << 9;       // several blocks; of readers only
-constexpr RaceMark NARROW = 1 << 10;      // of less than the granule, perhaps by several
-constexpr RaceMark SITES = 1 << (18 - SITE_SHIFT);
-constexpr RaceMark SEVERAL = LANES_MARK | WARPS | BLOCKS;
-constexpr RaceMark STRONG = ATOMIC | RELAXED;
-constexpr RaceMark BYTES_MASK = 15;
-constexpr RaceMark OWNER = SEGMENT_BITS << SEGMENT_SHIFT | RaceMark{1023} << THREAD_SHIFT;
+namespace {
 
 constexpr u64 SEGMENTS = u64{1} << 24;
 constexpr u64 SEGMENT_CHUNK = 1 << 15;
 constexpr u64 MOST_TRACKED = u64{512} << 20;  // bytes of device memory with marks, which take four times that
-
-u64 segment_of(RaceMark mark) { return mark >> SEGMENT_SHIFT; }
-u64 second_of(RaceMark mark) { return mark >> SECOND_SHIFT & SEGMENT_BITS; }
-u32 thread_of(RaceMark mark) { return mark >> THREAD_SHIFT & 1023; }
-u32 epoch_of(RaceMark mark) { return mark >> EPOCH_SHIFT & EPOCH_LIMIT; }
-u32 sync_of(RaceMark mark) { return mark >> SYNC_SHIFT & SYNC_LIMIT; }
-
-RaceMark* writers(u64 at) { return reinterpret_cast<RaceMark*>(Device::WRITERS_BASE + ((at - DEVICE_BASE) >> 2 << 3)); }
-RaceMark* readers(u64 at) { return reinterpret_cast<RaceMark*>(Device::READERS_BASE + ((at - DEVICE_BASE) >> 2 << 3)); }
 
 void reserve(u64 base, u64 bytes) {
   void* got = mmap(reinterpret_cast<void*>(base), bytes, PROT_NONE,
@@ -45,10 +21,11 @@ void reserve(u64 base, u64 bytes) {
   if (got != reinterpret_cast<void*>(base)) throw std::runtime_error("cannot reserve addresses for the marks of races");
 }
 
+// A window of granules (race_windows.h) may reach past the end of what it belongs to.
 struct Pages {
   explicit Pages(u64 base, u64 address, u64 bytes) {
     from = (base + ((address - DEVICE_BASE) >> 2 << 3)) & ~u64{4095};
-    size = ((base + (((address + bytes + 3 - DEVICE_BASE) >> 2) << 3) + 4095) & ~u64{4095}) - from;
+    size = ((base + (((address + bytes + 4 * WINDOW_WORDS - DEVICE_BASE) >> 2) << 3) + 4095) & ~u64{4095}) - from;
   }
   u64 from, size;
   bool open() const { return mprotect(reinterpret_cast<void*>(from), size, PROT_READ | PROT_WRITE) == 0; }
@@ -125,27 +102,21 @@ void RaceMemory::forget(const Allocation& allocation) {
 
 namespace {
 
-// An access at hand.
-struct Access {
-  Warp* warp;
-  Races* races;
-  u32 site;
-  u32 bytes;
-  RaceMark flags;
-  const Allocation* common;
-
-  BlockRaces& block() const { return warp->block->races; }
-  bool strong() const { return flags & STRONG; }
-};
-
 // Memory that kernels allocate passes from one thread to another by the heap's own order, which is not looked at.
 bool tracked(const Access& access, const Allocation* allocation) {
   if (!allocation || allocation->in_heap) return false;
   u8 state = allocation->tracked();
-  return state == Allocation::TRACKED || (state == Allocation::UNKNOWN && access.races->memory->track(*allocation));
+  if (state == Allocation::UNTRACKED || (state == Allocation::UNKNOWN && !access.races->memory->track(*allocation))) return false;
+  std::atomic_ref latest(access.writes ? allocation->stored_by : allocation->loaded_by);
+  u32 launch = static_cast<u32>(segment_of(access.races->first));
+  if (latest.load(std::memory_order_relaxed) < launch) latest.store(launch);
+  return true;
 }
 
-// The mark of lane 0 without its bytes; 0 where there are no segments left.
+}  // namespace
+
+namespace race_marks {
+
 RaceMark own(const Access& access) {
   Warp* warp = access.warp;
   BlockRaces& block = access.block();
@@ -163,13 +134,44 @@ RaceMark own(const Access& access) {
          (access.site & (SITES - 1)) << SITE_SHIFT | access.flags;
 }
 
-// Is what `segment` did ordered before what this block does now?
 bool handed_over(const Access& access, const Segment& segment) {
   u64 acquired = access.block().acquired;
   bool same = segment.block == access.warp->block->linear;
   u64 released = (same ? segment.released_in_block : segment.released).load(std::memory_order_acquire);
   return released && released <= acquired;
 }
+
+RaceMark joined(const Access& access, RaceMark old, RaceMark mine) {
+  if (old < access.races->first) return mine;
+  RaceMark weak = ~STRONG | (old & mine & STRONG);
+  if (old & BLOCKS || segment_of(old) != segment_of(mine)) {
+    auto block = [&](u64 number) { return access.races->memory->segment(number).block; };
+    u64 here = access.warp->block->linear, other = segment_of(old);
+    if (old & BLOCKS && block(other) == here) other = second_of(old);
+    RaceMark both = old & mine & BYTES_MASK;
+    if (block(other) == here || !both || handed_over(access, access.races->memory->segment(other))) return mine;
+    return segment_of(mine) << SEGMENT_SHIFT | other << SECOND_SHIFT | (mine & weak & STRONG) | BLOCKS | both;
+  }
+  if (epoch_of(old) != epoch_of(mine)) return mine;
+  RaceMark merged = ((mine | (old & BYTES_MASK)) & weak) | (old & (SEVERAL | NARROW));
+  if (thread_of(old) / LANES != thread_of(mine) / LANES) return merged | WARPS;
+  if (!(old & WARPS) && sync_of(old) != sync_of(mine)) return mine;
+  return thread_of(old) != thread_of(mine) ? merged | LANES_MARK : merged;
+}
+
+std::optional<Access> begin(Warp* warp, u32 site, u32 bytes, const Allocation* common, RaceMark flags,
+                            bool writes) {
+  Launch& launch = warp->worker->launch;
+  if (!launch.races) return {};
+  if (launch.module->sites[site].relaxed) flags |= RELAXED;
+  Access access{warp, launch.races, site, bytes, flags, writes, common};
+  if (common && !tracked(access, common)) return {};
+  return access;
+}
+
+}  // namespace race_marks
+
+namespace {
 
 // Are all accesses that `mark` stands for, but those of lane `lane`, ordered before one of that lane now?
 bool ordered(const Access& access, RaceMark mark, u32 lane) {
@@ -242,25 +244,6 @@ void against(const Access& access, u32 lane, u64 at, RaceMark mark, RaceMark byt
   tell(access, lane, at, mark, wrote, same || (writes != wrote && peek) || polled);
 }
 
-// The readers' mark after one more read.
-RaceMark joined(const Access& access, RaceMark old, RaceMark mine) {
-  if (old < access.races->first) return mine;
-  RaceMark weak = ~STRONG | (old & mine & STRONG);
-  if (old & BLOCKS || segment_of(old) != segment_of(mine)) {
-    auto block = [&](u64 number) { return access.races->memory->segment(number).block; };
-    u64 here = access.warp->block->linear, other = segment_of(old);
-    if (old & BLOCKS && block(other) == here) other = second_of(old);
-    RaceMark both = old & mine & BYTES_MASK;
-    if (block(other) == here || !both || handed_over(access, access.races->memory->segment(other))) return mine;
-    return segment_of(mine) << SEGMENT_SHIFT | other << SECOND_SHIFT | (mine & weak & STRONG) | BLOCKS | both;
-  }
-  if (epoch_of(old) != epoch_of(mine)) return mine;
-  RaceMark merged = ((mine | (old & BYTES_MASK)) & weak) | (old & (SEVERAL | NARROW));
-  if (thread_of(old) / LANES != thread_of(mine) / LANES) return merged | WARPS;
-  if (!(old & WARPS) && sync_of(old) != sync_of(mine)) return mine;
-  return thread_of(old) != thread_of(mine) ? merged | LANES_MARK : merged;
-}
-
 RaceMark after_write(const Access& access, RaceMark old, RaceMark mine) {
   if (old < access.races->first || segment_of(old) != segment_of(mine) || epoch_of(old) != epoch_of(mine)) {
     // A write that changed nothing does not hide one that did.
@@ -305,47 +288,6 @@ void write_lane(const Access& access, RaceMark mine, u32 lane, u64 at) {
   });
 }
 
-// The regular case: all lanes, places in a row, whole granules; marks that are old or the thread's own. A few vector
-// operations; false, and nothing done, where a closer look is needed.
-template <u32 Words>
-bool read_row(const Access& access, RaceMark mine, u64 at) {
-  const RaceMark first = access.races->first, *wrote = writers(at);
-  RaceMark* read = readers(at);
-  // Once something was released, who of several readers is meant may change.
-  RaceMark kept_blocks = access.races->clock.load(std::memory_order_relaxed) == 1 ? BLOCKS : 0;
-  constexpr RaceMark GROUP = SEGMENT_BITS << SEGMENT_SHIFT | EPOCH_LIMIT << EPOCH_SHIFT;
-  RaceMark next[LANES * Words];
-  u64 closer = 0;
-  for (u32 k = 0; k < LANES * Words; ++k) {
-    RaceMark m = (mine | BYTES_MASK) + (RaceMark{k / Words} << THREAD_SHIFT), w = wrote[k], r = read[k];
-    bool written = w >= first && ((w ^ m) & (OWNER | LANES_MARK | WARPS)) != 0;
-    bool kept = r >= first && ((r & kept_blocks) != 0 || ((r & (WARPS | BLOCKS)) == WARPS && ((r ^ m) & GROUP) == 0)) &&
-                (r & ~m & STRONG) == 0 && (r & BYTES_MASK) == BYTES_MASK;
-    bool taken = r < first || ((r ^ m) & (OWNER | SEVERAL)) == 0;
-    closer |= u64{written} | u64{!kept && !taken};
-    next[k] = kept ? r : m;
-  }
-  if (closer) return false;
-  std::memcpy(read, next, sizeof next);
-  return true;
-}
-
-template <u32 Words>
-bool write_row(const Access& access, RaceMark mine, u64 at, const bool* silent) {
-  const RaceMark first = access.races->first, *read = readers(at);
-  RaceMark* wrote = writers(at);
-  u64 closer = 0;
-  for (u32 k = 0; k < LANES * Words; ++k) {
-    RaceMark m = mine + (RaceMark{k / Words} << THREAD_SHIFT), w = wrote[k], r = read[k];
-    closer |= u64{w >= first && ((w ^ m) & (OWNER | SEVERAL)) != 0} | u64{r >= first && ((r ^ m) & (OWNER | SEVERAL)) != 0};
-  }
-  if (closer) return false;
-  for (u32 k = 0; k < LANES * Words; ++k)
-    wrote[k] = (mine | BYTES_MASK | (silent[k / Words] && (wrote[k] < first || wrote[k] & SILENT) ? SILENT : 0)) +
-               (RaceMark{k / Words} << THREAD_SHIFT);
-  return true;
-}
-
 bool in_a_row(const Lanes& lanes, u32 bytes) {
   if (lanes.count != LANES || bytes < 4) return false;
   u64 off = 0;
@@ -359,28 +301,14 @@ bool at_one_place(const Lanes& lanes) {
   return off == 0;
 }
 
-// The access where it is to be looked at.
-std::optional<Access> begin(Warp* warp, u32 site, u32 bytes, const Allocation* common, RaceMark flags) {
-  Launch& launch = warp->worker->launch;
-  if (!launch.races) return {};
-  if (launch.module->sites[site].relaxed) flags |= RELAXED;
-  Access access{warp, launch.races, site, bytes, flags, common};
-  if (common && !tracked(access, common)) return {};
-  return access;
-}
-
 }  // namespace
 
 void race_read(Warp* warp, u32 site, const Lanes& lanes, u32 bytes, const Allocation* common) {
-  std::optional<Access> access = begin(warp, site, bytes, common, 0);
+  std::optional<Access> access = begin(warp, site, bytes, common, 0, false);
   if (!access || !lanes.count) return;
   RaceMark mine = own(*access);
   if (!mine) return;
-  if (common && in_a_row(lanes, bytes)) {
-    u64 at = lanes.address[0];
-    if (bytes == 4 ? read_row<1>(*access, mine, at) : bytes == 8 ? read_row<2>(*access, mine, at) : read_row<4>(*access, mine, at))
-      return;
-  }
+  if (common && in_a_row(lanes, bytes) && race_read_row(*access, mine, lanes.address[0])) return;
   if (lanes.count > 1 && at_one_place(lanes)) {  // all read what one lane reads
     if (!usable(*access, lanes.address[0])) return;
     u32 lane = lanes.lane[0];  // one that did not write it itself
@@ -393,24 +321,14 @@ void race_read(Warp* warp, u32 site, const Lanes& lanes, u32 bytes, const Alloca
 }
 
 bool race_write(Warp* warp, u32 site, const Lanes& lanes, u32 size, u32 count, const Allocation* common, const u8* data) {
-  std::optional<Access> access = begin(warp, site, size * count, common, 0);
+  std::optional<Access> access = begin(warp, site, size * count, common, 0, true);
   if (!access || !lanes.count) return false;
   if (u8 scope = warp->worker->launch.module->sites[site].releases) race_release(warp, scope == Site::DEVICE);
   RaceMark mine = own(*access);
   if (!mine) return false;
   u8 pieces[LANES][16];
-  bool silent[LANES];
-  for (int i = 0; i < lanes.count; ++i) {
+  for (int i = 0; i < lanes.count; ++i)
     for (u32 k = 0; k < count; ++k) std::memcpy(pieces[i] + k * size, data + (k * LANES + lanes.lane[i]) * size, size);
-    silent[i] = std::memcmp(pieces[i], Device::pointer(lanes.address[i]), access->bytes) == 0;
-  }
-  if (common && in_a_row(lanes, access->bytes)) {
-    u64 at = lanes.address[0];
-    if (access->bytes == 4   ? write_row<1>(*access, mine, at, silent)
-        : access->bytes == 8 ? write_row<2>(*access, mine, at, silent)
-                             : write_row<4>(*access, mine, at, silent))
-      return false;
-  }
   // One lane after the other, since two may write to one place.
   for (int i = 0; i < lanes.count; ++i) {
     u8* place = Device::pointer(lanes.address[i]);
@@ -424,7 +342,7 @@ bool race_write(Warp* warp, u32 site, const Lanes& lanes, u32 size, u32 count, c
 }
 
 void race_atomic(Warp* warp, u32 site, const Lanes& lanes, u32 bytes, const Allocation* common) {
-  std::optional<Access> access = begin(warp, site, bytes, common, ATOMIC);
+  std::optional<Access> access = begin(warp, site, bytes, common, ATOMIC, true);
   if (!access || !lanes.count) return;
   if (u8 scope = warp->worker->launch.module->sites[site].releases) race_release(warp, scope == Site::DEVICE);
   RaceMark mine = own(*access);

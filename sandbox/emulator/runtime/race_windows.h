@@ -1,0 +1,81 @@
+// The check for races in global memory (races.h) for full warps at regular places: eight granules at a time.
+//
+// What it cannot tell to be in order in a few vector operations it leaves to the exact check, lane by lane. Marks of
+// reads may have been made by then: to make them once more changes nothing.
+#pragma once
+
+#include "batch.h"
+#include "race_marks.h"
+
+namespace kw {
+namespace race_marks {
+
+constexpr u32 PART = 8;  // granules
+using Marks = RaceMark __attribute__((vector_size(8 * PART)));
+using Flags = i64 __attribute__((vector_size(8 * PART)));
+
+// What all accesses of a warp to an allocation have in common.
+struct Look {
+  Look(const Access& access, const Allocation& allocation);
+  const Access& access;
+  RaceMark first;
+  bool loaded, stored;  // in this launch, by anyone
+  bool blocks_stay;     // once something was released, who of several blocks is meant may change
+};
+
+}  // namespace race_marks
+
+// Loads at one pattern and several offsets.
+class RaceReads {
+ public:
+  RaceReads(Warp* warp, u32 site, u32 bytes, const Allocation* allocation);
+  bool wanted() const { return mine_ != 0; }
+  template <u32 Size>
+  void add(const Pattern& pattern, int group);
+  // False: the exact check has to look.
+  bool read(u32 site, i64 offset) const;
+
+ private:
+  struct Window {
+    u64 low;
+    u32 few;  // granules, when all lanes read the same
+    race_marks::Marks mine[2];
+    race_marks::Flags touched[2];
+  };
+
+  std::optional<race_marks::Access> access_;
+  const Allocation* allocation_;
+  RaceMark mine_ = 0;
+  int count_ = 0;
+  Window windows_[MAX_GROUPS];
+};
+
+template <u32 Size>
+void RaceReads::add(const Pattern& pattern, int group) {
+  constexpr u32 WORDS = Size / 4, FEW = (1u << WORDS) - 1, IN_GROUP = 64 / Size;
+  Window& window = windows_[count_];
+  window.low = pattern.origin[group];
+  window.few = pattern.words[group] == FEW ? WORDS : 0;
+  if (window.few && count_ && windows_[count_ - 1].few && windows_[count_ - 1].low == window.low) return;
+  ++count_;
+  RaceMark lane = mine_ + (static_cast<RaceMark>(group) * IN_GROUP << race_marks::THREAD_SHIFT);
+  if (window.few) {
+    window.mine[0] = race_marks::Marks{} + (lane | race_marks::LANES_MARK);
+    return;
+  }
+  RaceMark marks[WINDOW_WORDS] = {};
+  PatternIndex<Size> index[IN_GROUP];
+  std::memcpy(index, pattern.index + group * 64, sizeof index);
+  for (u32 i = 0; i < IN_GROUP; ++i, lane += RaceMark{1} << race_marks::THREAD_SHIFT)
+    for (u32 k = 0; k < WORDS; ++k) {
+      RaceMark& mark = marks[index[i] * WORDS + k];
+      mark = mark ? mark | race_marks::LANES_MARK : lane;
+    }
+  std::memcpy(window.mine, marks, sizeof marks);
+  for (int part = 0; part < 2; ++part) window.touched[part] = window.mine[part] != 0;
+}
+
+// A read of a full warp, places in a row. False: the exact check has to look.
+bool race_read_row(const race_marks::Access& access, RaceMark mine, u64 at);
+
+}  // namespace kw
