@@ -59,12 +59,17 @@ bool read_part(const Look& look, u64 at, Marks mine, Flags touched) {
   if (look.stored && any(touched & unordered(look, load(writers(at)), mine))) return false;
   RaceMark* place = readers(at);
   Marks old = load(place), changed = old ^ mine;
-  Flags fresh = old < look.first, blocks = (old & BLOCKS) != 0;
+  Flags fresh = old < look.first;
+  if (look.blocks_stay) {
+    Flags stays = (old & (BYTES_MASK | STRONG | NARROW | BLOCKS)) == (BYTES_MASK | BLOCKS);
+    if (!any(touched & (fresh | ~stays))) return true;
+  }
+  Flags blocks = (old & BLOCKS) != 0;
   Flags whole = (old & (BYTES_MASK | STRONG | NARROW)) == BYTES_MASK;
   Flags segment = (changed & SEGMENT) == 0, epoch = (changed & EPOCH) == 0;
   Flags warp = (changed & WARP) == 0, moment = (changed & (WARP | SYNC)) == 0;
   Flags several = ((old & WARPS) != 0) | (((old & LANES_MARK) != 0) & moment);
-  Flags known = ~fresh & whole & (blocks ? Flags{} - look.blocks_stay : segment & epoch & several);
+  Flags known = ~fresh & whole & (blocks ? Flags{} - i64{look.blocks_stay} : segment & epoch & several);
   Flags open = touched & ~known;
   if (!any(open)) return true;
 
@@ -95,34 +100,29 @@ bool read_few(const Look& look, u64 at, RaceMark mine) {
   return true;
 }
 
-// Lanes of the granules of a part, when `words` granules after each other are one lane's.
-Marks lanes_of(u32 part, u32 words) {
-  const Marks order = {0, 1, 2, 3, 4, 5, 6, 7};
-  return ((order + part * PART) >> static_cast<RaceMark>(std::countr_zero(words))) << static_cast<RaceMark>(THREAD_SHIFT);
-}
-
 RaceMark site_bits(u32 site) { return (site & (SITES - 1)) << SITE_SHIFT; }
 
 }  // namespace
 
 RaceReads::RaceReads(Warp* warp, u32 site, u32 bytes, const Allocation* allocation)
-    : access_(begin(warp, site, bytes, allocation, 0, false)), allocation_(allocation) {
+    : access_(begin(warp, site, bytes, allocation, 0, false)) {
   if (access_) mine_ = own(*access_);
-  if (mine_) mine_ = (mine_ & ~site_bits(SITES - 1)) | BYTES_MASK;
+  if (!mine_) return;
+  mine_ = (mine_ & ~site_bits(SITES - 1)) | BYTES_MASK;
+  look_.emplace(*access_, *allocation);
 }
 
 bool RaceReads::read(u32 site, i64 offset) const {
   if (access_->strong()) return false;
-  Look look(*access_, *allocation_);
   RaceMark line = site_bits(site);
   for (int n = 0; n < count_; ++n) {
     const Window& window = windows_[n];
     u64 at = window.low + static_cast<u64>(offset);
     for (u32 k = 0; k < window.few; ++k)
-      if (!read_few(look, at + 4 * k, window.mine[0][0] | line)) return false;
+      if (!read_few(*look_, at + 4 * k, window.mine[0][0] | line)) return false;
     if (window.few) continue;
     for (u32 part = 0; part < 2; ++part)
-      if (!read_part(look, at + 4 * PART * part, window.mine[part] | line, window.touched[part])) return false;
+      if (!read_part(*look_, at + 4 * PART * part, window.mine[part] | line, window.touched[part])) return false;
   }
   return true;
 }

@@ -23,12 +23,19 @@ struct Look {
   bool blocks_stay;     // once something was released, who of several blocks is meant may change
 };
 
+// Lanes of the granules of a part, when `words` granules after each other are one lane's.
+inline Marks lanes_of(u32 part, u32 words) {
+  const Marks order = {0, 1, 2, 3, 4, 5, 6, 7};
+  return ((order + part * PART) >> static_cast<RaceMark>(std::countr_zero(words))) << static_cast<RaceMark>(THREAD_SHIFT);
+}
+
 }  // namespace race_marks
 
 // Loads at one pattern and several offsets.
 class RaceReads {
  public:
   RaceReads(Warp* warp, u32 site, u32 bytes, const Allocation* allocation);
+  RaceReads(const RaceReads&) = delete;
   bool wanted() const { return mine_ != 0; }
   template <u32 Size>
   void add(const Pattern& pattern, int group);
@@ -44,7 +51,7 @@ class RaceReads {
   };
 
   std::optional<race_marks::Access> access_;
-  const Allocation* allocation_;
+  std::optional<race_marks::Look> look_;
   RaceMark mine_ = 0;
   int count_ = 0;
   Window windows_[MAX_GROUPS];
@@ -63,9 +70,17 @@ void RaceReads::add(const Pattern& pattern, int group) {
     window.mine[0] = race_marks::Marks{} + (lane | race_marks::LANES_MARK);
     return;
   }
-  RaceMark marks[WINDOW_WORDS] = {};
-  PatternIndex<Size> index[IN_GROUP];
+  PatternIndex<Size> index[IN_GROUP], moved = 0;
   std::memcpy(index, pattern.index + group * 64, sizeof index);
+  for (u32 i = 0; i < IN_GROUP; ++i) moved |= index[i] ^ i;
+  if (!moved) {
+    for (u32 part = 0; part < 2; ++part) {
+      window.mine[part] = race_marks::lanes_of(part, WORDS) + lane;
+      window.touched[part] = ~race_marks::Flags{};
+    }
+    return;
+  }
+  RaceMark marks[WINDOW_WORDS] = {};
   for (u32 i = 0; i < IN_GROUP; ++i, lane += RaceMark{1} << race_marks::THREAD_SHIFT)
     for (u32 k = 0; k < WORDS; ++k) {
       RaceMark& mark = marks[index[i] * WORDS + k];

@@ -28,7 +28,12 @@ struct Pages {
     size = ((base + (((address + bytes + 4 * WINDOW_WORDS - DEVICE_BASE) >> 2) << 3) + 4095) & ~u64{4095}) - from;
   }
   u64 from, size;
-  bool open() const { return mprotect(reinterpret_cast<void*>(from), size, PROT_READ | PROT_WRITE) == 0; }
+  bool open() const {
+    void* at = reinterpret_cast<void*>(from);
+    if (mprotect(at, size, PROT_READ | PROT_WRITE) != 0) return false;
+    madvise(at, size, MADV_HUGEPAGE);  // a launch walks through all of them
+    return true;
+  }
   void drop(int protection) const {
     mmap(reinterpret_cast<void*>(from), size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   }

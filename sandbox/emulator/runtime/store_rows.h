@@ -1,0 +1,116 @@
+// Stores of full warps to places in a row in global memory: checked and counted by the half, not by the lane.
+#pragma once
+
+#include "checks.h"
+
+namespace kw {
+
+// A vector access is one access of this machine, so that a thread sees all of another's or nothing: a flag and a value
+// may be published together. The compiler would take a memcpy apart into elements.
+using Wide = u64 __attribute__((vector_size(16), aligned(1), may_alias));
+using Narrow = u64 __attribute__((aligned(1), may_alias));
+
+template <u32 Bytes>
+inline void read_whole(u8* piece, const u8* from) {
+  if constexpr (Bytes == 16) {
+    Wide value = *reinterpret_cast<const volatile Wide*>(from);
+    std::memcpy(piece, &value, sizeof value);
+  } else if constexpr (Bytes == 8) {
+    u64 value = *reinterpret_cast<const volatile Narrow*>(from);
+    std::memcpy(piece, &value, sizeof value);
+  } else {
+    std::memcpy(piece, from, Bytes);
+  }
+}
+
+template <u32 Bytes>
+inline void write_whole(u8* to, const u8* piece) {
+  if constexpr (Bytes == 16) {
+    Wide value;
+    std::memcpy(&value, piece, sizeof value);
+    *reinterpret_cast<volatile Wide*>(to) = value;
+  } else if constexpr (Bytes == 8) {
+    u64 value;
+    std::memcpy(&value, piece, sizeof value);
+    *reinterpret_cast<volatile Narrow*>(to) = value;
+  } else {
+    std::memcpy(to, piece, Bytes);
+  }
+}
+
+// The regular half: 16 lanes at one place, or at places in a row. Most accesses of a full warp are two such halves, and
+// then checks and marks are a few vector operations.
+constexpr int HALF = LANES / 2;
+
+template <u32 Bytes, class Address>
+inline bool half_in_a_row(const Address* addresses) {
+  u64 off = addresses[0] & (Bytes - 1);
+  for (u64 i = 0; i < HALF; ++i) off |= addresses[i] ^ (addresses[0] + Bytes * i);
+  return off == 0;
+}
+
+// Counts the sectors of two halves that write `bytes` each, and notes them as stored to.
+inline u64 store_sectors(const u64 (&at)[2], u64 bytes) {
+  u64 first[2], last[2], total = 0;
+  for (int h = 0; h < 2; ++h) {
+    first[h] = at[h] >> 5;
+    last[h] = (at[h] + bytes - 1) >> 5;
+    total += last[h] - first[h] + 1;
+    std::memset(Device::stored(at[h]), 1, last[h] - first[h] + 1);
+  }
+  return total - (last[0] == first[1] || last[1] == first[0]);
+}
+
+// Which lanes would store what is there?
+template <u32 Size, u32 Count>
+u32 silent_lanes(const u64 (&at)[2], const u8* data) {
+  u32 silent = 0;
+  for (u32 lane = 0; lane < LANES; ++lane) {
+    const u8* place = Device::pointer(at[lane / HALF]) + lane % HALF * (Size * Count);
+    bool same = true;
+    for (u32 k = 0; k < Count; ++k) same &= std::memcmp(place + k * Size, data + (k * LANES + lane) * Size, Size) == 0;
+    silent |= u32{same} << lane;
+  }
+  return silent;
+}
+
+// A full warp whose halves each store to places in a row. False, and nothing done, where it takes a closer look.
+template <u32 Size, u32 Count, class Address>
+bool store_rows(Warp* warp, u32 site, const Address* addresses, i64 offset, const u8* data) {
+  constexpr u64 Bytes = Size * Count, All = Bytes * HALF;
+  if (!half_in_a_row<Bytes>(addresses) || !half_in_a_row<Bytes>(addresses + HALF) || offset & (Bytes - 1)) return false;
+  const u64 at[2] = {addresses[0] + static_cast<u64>(offset), addresses[HALF] + static_cast<u64>(offset)};
+  u64 low = std::min(at[0], at[1]), high = std::max(at[0], at[1]);
+  const Site& what = warp->worker->launch.module->sites[site];
+  if (high - low < All || what.relaxed || what.releases) return false;
+  const Allocation* allocation = allocation_around(*warp->worker, low, high + All - low);
+  if (!allocation) return false;
+  if (warp->worker->launch.races &&
+      !race_write_rows(warp, site, Bytes, at, silent_lanes<Size, Count>(at, data), allocation))
+    return false;
+  if (warp->worker->launch.count) {
+    u64* counters = warp->counters + size_t{site} * COUNTERS;
+    counters[REQUESTS] += 1;
+    counters[BYTES] += Bytes * LANES;
+    counters[IDEAL] += Bytes * LANES / 32;
+    counters[SECTORS] += store_sectors(at, All);
+    note_global_order(warp, allocation, true);
+  }
+  for (u32 h = 0; h < 2; ++h) {
+    u8* to = Device::pointer(at[h]);
+    const u8* from = data + h * HALF * Size;
+    if constexpr (Count == 1) {
+      std::memcpy(to, from, All);
+    } else {
+      for (u32 i = 0; i < HALF; ++i) {
+        u8 piece[Bytes];
+        for (u32 k = 0; k < Count; ++k) std::memcpy(piece + k * Size, from + (k * LANES + i) * Size, Size);
+        write_whole<Bytes>(to + i * Bytes, piece);
+      }
+    }
+    if (!allocation->initialised) std::memset(Device::shadow(at[h]), 1, All);
+  }
+  return true;
+}
+
+}  // namespace kw
