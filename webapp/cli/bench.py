@@ -170,6 +170,8 @@ def programs(options: argparse.Namespace) -> int:
     ):
         trials.append(trial)
         say(f"{len(trials)} of {len(chosen)}: {trial.program}: {trial.outcome} {trial.detail}")
+    order = [program.folder for program in chosen]
+    trials.sort(key=lambda trial: order.index(trial.program))
     counts = Counter(trial.outcome for trial in trials)
     if options.json:
         dump(

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,14 +80,14 @@ def read_list(path: Path) -> list[Program]:
 def run_trials(
     programs: list[Program], sources: Path, *, build: bool, seconds: float, jobs: int, options: list[str]
 ) -> Iterator[Trial]:
-    """Tries all programs, `jobs` at a time; yields results as they come, in the list's order.
+    """Tries all programs, `jobs` at a time; yields each result when it is there.
 
     `options` go to `kernelwright exec`. Each program may run for `seconds`. Without `build`,
     executables that are there already are taken.
     """
     with _shims() as path, ThreadPoolExecutor(jobs) as pool:
         waiting = [pool.submit(_try, program, sources, path, build, seconds, options) for program in programs]
-        for future in waiting:
+        for future in as_completed(waiting):
             yield future.result()
 
 

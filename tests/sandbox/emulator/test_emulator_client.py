@@ -50,7 +50,7 @@ def test_the_same_text_is_lowered_once() -> None:
     [
         ("wgmma.fence.sync.aligned;", "wgmma.fence"),
         ("tex.2d.v4.f32.s32 {%f1, %f1, %f1, %f1}, [t, {%r1, %r1}];", "tex.2d"),
-        ("mov.u32 %r1, %clusterid.x;", "%clusterid.x"),
+        ("mov.u32 %r1, %reserved_smem_offset_begin;", "%reserved_smem_offset_begin"),
         ("ld.global.v4.f64 {%d1, %d1, %d1, %d1}, [%rd1];", "ld.global.v4.f64"),
         ("call.uni vprintf, (%rd1);", "vprintf"),
         ("call.uni cudaGetParameterBuffer;", "cudaGetParameterBuffer, which nothing here defines"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from emulated_program import build, run
 
-PROGRAM = Path(__file__).parent / "programs" / "textures.cu"
+PROGRAM = Path(__file__).parent / "programs" / "surfaces.cu"
 
 pytestmark = pytest.mark.usefixtures("jail")
 
