@@ -18,6 +18,9 @@ from sandbox.jail import Ended, run_live
 
 pytestmark = pytest.mark.usefixtures("jail")
 
+#: Not the virtual environment's link: a checkout below /tmp is not there in the jail.
+PYTHON = os.path.realpath(sys.executable)
+
 
 def run(
     script: str, cwd: Path, *, writable: bool = True, seconds: float | None = 60, memory: int | None = None
@@ -85,7 +88,7 @@ def test_other_temporary_files_sockets_and_devices_are_not_there(tmp_path: Path)
 
 def test_the_network_is_not_reachable(tmp_path: Path) -> None:
     connect = "import socket; socket.create_connection(('192.0.2.1', 80), 5)"
-    _, said = run(f'{sys.executable} -c "{connect}" 2>&1 | tail -1', tmp_path)
+    _, said = run(f'{PYTHON} -c "{connect}" 2>&1 | tail -1', tmp_path)
     assert "unreachable" in said
 
 
@@ -126,7 +129,7 @@ def test_without_a_writable_folder_nothing_is_written(tmp_path: Path) -> None:
 def test_limits_of_time_and_memory_end_it(tmp_path: Path) -> None:
     assert run("sleep 60", tmp_path, seconds=0.3)[0] == Ended(None, "timeout")
     grow = "import time; b = bytearray(400 << 20); b[::4096] = b'x' * len(b[::4096]); time.sleep(9)"
-    grow = f'{sys.executable} -c "{grow}"'
+    grow = f'{PYTHON} -c "{grow}"'
     ended, said = run(grow, tmp_path, memory=200 << 20)
     # Its own allocation may fail first.
     assert ended.reason == "memory" or "MemoryError" in said

@@ -249,7 +249,10 @@ def machine(jail: None, tmp_path_factory: pytest.TempPathFactory) -> Machine:
 def test_races_are_found(machine: Machine, kernel: str, threads: int) -> None:
     arguments, mark = FAULTY[kernel]
     fault = machine.run(kernel, *arguments, threads=threads).fault
-    assert (fault.kind, fault.space, fault.line) == ("race", "global", line_of(SOURCE, mark))
+    line = line_of(SOURCE, mark)
+    assert (fault.kind, fault.space) == ("race", "global")
+    # Which of the two comes second is chance with two threads; the message names the other's line.
+    assert fault.line == line or f"line {line}" in fault.message
 
 
 @pytest.mark.parametrize("kernel", sorted(CLEAN))
