@@ -33,6 +33,7 @@ class DeadlockWatch {
 
   // A worker had turns of waiting only, and can start nothing. True: nothing will ever change.
   bool all_wait(Worker& worker);
+  bool found() const { return found_.load(); }
 
  private:
   void arm(const Launch& launch);
@@ -40,7 +41,8 @@ class DeadlockWatch {
   std::atomic<int> active_{0};
   std::atomic<u64> progress_{0}, epoch_{0};
   std::mutex mutex_;
-  bool armed_ = false, found_ = false;
+  bool armed_ = false;
+  std::atomic<bool> found_{false};
   u64 progress_then_ = 0, memory_then_ = 0;
   int confirmations_ = 0, times_ = 0;
   double not_before_ = 0;

@@ -45,6 +45,7 @@ struct Access {
   RaceMark flags;
   bool writes;
   const Allocation* common;
+  const u8* value = nullptr;  // what one lane is about to store
 
   BlockRaces& block() const { return warp->block->races; }
   bool strong() const { return flags & STRONG; }

@@ -136,11 +136,14 @@ bool race_read_row(const Access& access, RaceMark mine, u64 at) {
   return true;
 }
 
-bool race_write_rows(Warp* warp, u32 site, u32 bytes, const u64 (&at)[2], u32 silent, const Allocation* allocation) {
+bool race_write_rows(Warp* warp, u32 site, u32 bytes, const u64 (&at)[2], u32 silent, const Allocation* allocation,
+                     const std::function<void()>& put) {
   std::optional<Access> access = begin(warp, site, bytes, allocation, 0, true);
-  if (!access) return true;
-  RaceMark mine = own(*access);
-  if (!mine) return true;
+  RaceMark mine = access ? own(*access) : 0;
+  if (!mine) {
+    put();
+    return true;
+  }
   Look look(*access, *allocation);
   u32 words = bytes / 4, parts = LANES / PART * words;
   auto place = [&](u32 part) { return at[part >= parts / 2] + 4 * PART * (part % (parts / 2)); };
@@ -150,6 +153,8 @@ bool race_write_rows(Warp* warp, u32 site, u32 bytes, const u64 (&at)[2], u32 si
     if (look.loaded) bad |= unordered(look, load(readers(place(part))), marks);
     if (any(bad)) return false;
   }
+  put();  // who sees the marks sees the values, too
+  std::atomic_thread_fence(std::memory_order_release);
   for (u32 part = 0; part < parts; ++part) {
     Marks lanes = lanes_of(part, words);
     RaceMark* to = writers(place(part));

@@ -238,12 +238,19 @@ void tell(const Access& access, u32 lane, u64 at, RaceMark mark, bool wrote, boo
   });
 }
 
+// Compared once more: another thread of this machine may have stored the same value only just before its mark.
+bool stores_what_is_there(const Access& access, u64 at) {
+  if (access.flags & SILENT) return true;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return access.value && std::memcmp(access.value, Device::pointer(at), access.bytes) == 0;
+}
+
 // One lane against one mark. `wrote`: the mark is of a write.
 void against(const Access& access, u32 lane, u64 at, RaceMark mark, RaceMark bytes, bool writes, bool wrote) {
   if (mark < access.races->first || !(mark & bytes & BYTES_MASK)) return;
   if (access.strong() && mark & STRONG) return;
   if (ordered(access, mark, lane)) return;
-  bool same = writes ? access.flags & SILENT : mark & SILENT;       // no one can see the difference
+  bool same = writes ? stores_what_is_there(access, at) : mark & SILENT;  // no one can see the difference
   bool peek = writes ? access.flags & ATOMIC : mark & ATOMIC;       // a plain read of what atomics work on
   bool polled = !writes && access.strong();                         // a strong read of what was written plainly
   tell(access, lane, at, mark, wrote, same || (writes != wrote && peek) || polled);
@@ -283,12 +290,19 @@ void read_lane(const Access& access, RaceMark mine, u32 lane, u64 at) {
   });
 }
 
-void write_lane(const Access& access, RaceMark mine, u32 lane, u64 at) {
+// `store` comes between looking and marking: who sees the mark sees the value, too.
+template <class Store>
+void write_lane(const Access& access, RaceMark mine, u32 lane, u64 at, Store&& store) {
   mine += RaceMark{lane} << THREAD_SHIFT;
   each_granule(at, access.bytes, [&](u64 granule, RaceMark bytes) {
-    RaceMark &writer = *writers(granule), read = *readers(granule);
+    RaceMark writer = *writers(granule), read = *readers(granule);
     if (writer >= access.races->first) against(access, lane, at, writer, bytes, true, true);
     if (read >= access.races->first) against(access, lane, at, read, bytes, true, false);
+  });
+  store();
+  std::atomic_thread_fence(std::memory_order_release);
+  each_granule(at, access.bytes, [&](u64 granule, RaceMark bytes) {
+    RaceMark& writer = *writers(granule);
     writer = after_write(access, writer, mine | bytes);
   });
 }
@@ -339,9 +353,12 @@ bool race_write(Warp* warp, u32 site, const Lanes& lanes, u32 size, u32 count, c
     u8* place = Device::pointer(lanes.address[i]);
     access->flags &= ~SILENT;
     if (std::memcmp(pieces[i], place, access->bytes) == 0) access->flags |= SILENT;
+    access->value = pieces[i];
+    auto store = [&] { std::memcpy(place, pieces[i], access->bytes); };
     if (usable(*access, lanes.address[i]))
-      write_lane(*access, mine | (access->flags & SILENT), lanes.lane[i], lanes.address[i]);
-    std::memcpy(place, pieces[i], access->bytes);
+      write_lane(*access, mine | (access->flags & SILENT), lanes.lane[i], lanes.address[i], store);
+    else
+      store();
   }
   return true;
 }
@@ -353,7 +370,7 @@ void race_atomic(Warp* warp, u32 site, const Lanes& lanes, u32 bytes, const Allo
   RaceMark mine = own(*access);
   if (!mine) return;
   for (int i = 0; i < lanes.count; ++i)
-    if (usable(*access, lanes.address[i])) write_lane(*access, mine, lanes.lane[i], lanes.address[i]);
+    if (usable(*access, lanes.address[i])) write_lane(*access, mine, lanes.lane[i], lanes.address[i], [] {});
 }
 
 void race_acquire(Warp* warp) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -81,9 +82,10 @@ struct BlockRaces {
 void race_read(Warp* warp, u32 site, const Lanes& lanes, u32 bytes, const Allocation* common);
 // `data` is [element][lane]. True: it was stored, too.
 bool race_write(Warp* warp, u32 site, const Lanes& lanes, u32 size, u32 count, const Allocation* common, const u8* data);
-// Each half of the warp writes places in a row, not the other half's. Bit i of `silent`: lane i changes nothing. False,
-// and nothing done, where race_write has to look.
-bool race_write_rows(Warp* warp, u32 site, u32 bytes, const u64 (&at)[2], u32 silent, const Allocation* allocation);
+// Each half of the warp writes places in a row, not the other half's; `put` stores them. Bit i of `silent`: lane i
+// changes nothing. False, and nothing done, where race_write has to look.
+bool race_write_rows(Warp* warp, u32 site, u32 bytes, const u64 (&at)[2], u32 silent, const Allocation* allocation,
+                     const std::function<void()>& put);
 void race_atomic(Warp* warp, u32 site, const Lanes& lanes, u32 bytes, const Allocation* common);
 // To call after a strong access: atomic, volatile, ordered.
 void race_acquire(Warp* warp);

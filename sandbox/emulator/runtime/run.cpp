@@ -233,7 +233,8 @@ bool Worker::start_block() {
 
 // Called when all that the worker has waits and there is nothing to start. False: that will not change.
 bool Worker::wait_for_others() {
-  if (launch.fault_place.load() != ~u64{0}) return false;  // perhaps they wait for a block that was given up
+  // Perhaps they wait for a block that was given up; but of a deadlock each worker tells its own part.
+  if (launch.fault_place.load() != ~u64{0} && !launch.watch.found()) return false;
   if (launch.watch.all_wait(*this)) {
     if (launch.next.load() < launch.blocks)
       launch.unsupported = "more blocks that wait for one another than the emulator can hold at once";

@@ -74,28 +74,9 @@ u32 silent_lanes(const u64 (&at)[2], const u8* data) {
   return silent;
 }
 
-// A full warp whose halves each store to places in a row. False, and nothing done, where it takes a closer look.
-template <u32 Size, u32 Count, class Address>
-bool store_rows(Warp* warp, u32 site, const Address* addresses, i64 offset, const u8* data) {
+template <u32 Size, u32 Count>
+void put_rows(const u64 (&at)[2], const u8* data, const Allocation& allocation) {
   constexpr u64 Bytes = Size * Count, All = Bytes * HALF;
-  if (!half_in_a_row<Bytes>(addresses) || !half_in_a_row<Bytes>(addresses + HALF) || offset & (Bytes - 1)) return false;
-  const u64 at[2] = {addresses[0] + static_cast<u64>(offset), addresses[HALF] + static_cast<u64>(offset)};
-  u64 low = std::min(at[0], at[1]), high = std::max(at[0], at[1]);
-  const Site& what = warp->worker->launch.module->sites[site];
-  if (high - low < All || what.relaxed || what.releases) return false;
-  const Allocation* allocation = allocation_around(*warp->worker, low, high + All - low);
-  if (!allocation) return false;
-  if (warp->worker->launch.races &&
-      !race_write_rows(warp, site, Bytes, at, silent_lanes<Size, Count>(at, data), allocation))
-    return false;
-  if (warp->worker->launch.count) {
-    u64* counters = warp->counters + size_t{site} * COUNTERS;
-    counters[REQUESTS] += 1;
-    counters[BYTES] += Bytes * LANES;
-    counters[IDEAL] += Bytes * LANES / 32;
-    counters[SECTORS] += store_sectors(at, All);
-    note_global_order(warp, allocation, true);
-  }
   for (u32 h = 0; h < 2; ++h) {
     u8* to = Device::pointer(at[h]);
     const u8* from = data + h * HALF * Size;
@@ -108,7 +89,33 @@ bool store_rows(Warp* warp, u32 site, const Address* addresses, i64 offset, cons
         write_whole<Bytes>(to + i * Bytes, piece);
       }
     }
-    if (!allocation->initialised) std::memset(Device::shadow(at[h]), 1, All);
+    if (!allocation.initialised) std::memset(Device::shadow(at[h]), 1, All);
+  }
+}
+
+// A full warp whose halves each store to places in a row. False, and nothing done, where it takes a closer look.
+template <u32 Size, u32 Count, class Address>
+bool store_rows(Warp* warp, u32 site, const Address* addresses, i64 offset, const u8* data) {
+  constexpr u64 Bytes = Size * Count, All = Bytes * HALF;
+  if (!half_in_a_row<Bytes>(addresses) || !half_in_a_row<Bytes>(addresses + HALF) || offset & (Bytes - 1)) return false;
+  const u64 at[2] = {addresses[0] + static_cast<u64>(offset), addresses[HALF] + static_cast<u64>(offset)};
+  u64 low = std::min(at[0], at[1]), high = std::max(at[0], at[1]);
+  const Site& what = warp->worker->launch.module->sites[site];
+  if (high - low < All || what.relaxed || what.releases) return false;
+  const Allocation* allocation = allocation_around(*warp->worker, low, high + All - low);
+  if (!allocation) return false;
+  auto put = [&] { put_rows<Size, Count>(at, data, *allocation); };
+  if (!warp->worker->launch.races)
+    put();
+  else if (!race_write_rows(warp, site, Bytes, at, silent_lanes<Size, Count>(at, data), allocation, put))
+    return false;
+  if (warp->worker->launch.count) {
+    u64* counters = warp->counters + size_t{site} * COUNTERS;
+    counters[REQUESTS] += 1;
+    counters[BYTES] += Bytes * LANES;
+    counters[IDEAL] += Bytes * LANES / 32;
+    counters[SECTORS] += store_sectors(at, All);
+    note_global_order(warp, allocation, true);
   }
   return true;
 }

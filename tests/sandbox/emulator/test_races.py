@@ -244,23 +244,16 @@ def machine(jail: None, tmp_path_factory: pytest.TempPathFactory) -> Machine:
     return Machine(compile_cuda(SOURCE, tmp_path_factory.mktemp("races")))
 
 
-def lines_of_accesses(kernel: str) -> set[int]:
-    """Lines of the kernel's source."""
-    start = line_of(SOURCE, f"void {kernel}(")
-    rest = SOURCE.splitlines()[start - 1 :]
-    length = next(i for i, line in enumerate(rest) if line.startswith("}"))
-    return set(range(start, start + length))
-
-
 @pytest.mark.parametrize("kernel", sorted(FAULTY))
 @pytest.mark.parametrize("threads", [1, 2])
 def test_races_are_found(machine: Machine, kernel: str, threads: int) -> None:
     arguments, mark = FAULTY[kernel]
     fault = machine.run(kernel, *arguments, threads=threads).fault
-    line = line_of(SOURCE, mark)
+    places = [mark]
+    if threads > 1 and kernel == "bytes":  # which of the two comes second is chance
+        places.append("// perhaps a neighbour's")
     assert (fault.kind, fault.space) == ("race", "global")
-    # Which of the two comes second is chance with two threads.
-    assert fault.line == line or (threads > 1 and fault.line in lines_of_accesses(kernel))
+    assert fault.line in [line_of(SOURCE, place) for place in places]
 
 
 @pytest.mark.parametrize("kernel", sorted(CLEAN))
@@ -287,11 +280,11 @@ def test_a_barrier_of_the_whole_grid(machine: Machine) -> None:
 @pytest.mark.parametrize("kernel", sorted(NOTES))
 def test_what_does_no_harm_is_a_note(machine: Machine, kernel: str) -> None:
     arguments, mark = NOTES[kernel]
-    run = machine.run(kernel, *arguments, keep_going=True, threads=1)
+    run = machine.run(kernel, *arguments, keep_going=True)
     assert run.result.status == "ok"
     assert {(finding.kind, finding.severity) for finding in run.result.findings} == {("race", "note")}
     assert line_of(SOURCE, mark) in {finding.line for finding in run.result.findings}
-    assert machine.run(kernel, *arguments, threads=1).result.status == "ok"
+    assert machine.run(kernel, *arguments).result.status == "ok"
 
 
 def test_both_accesses_are_named(machine: Machine) -> None:
