@@ -6,7 +6,7 @@ runtime/asynchronous.h says when a copy is done.
 from __future__ import annotations
 
 from sandbox.emulator.lowering.abi import SITE_ACCESS
-from sandbox.emulator.lowering.arithmetic import HANDLERS, handles
+from sandbox.emulator.lowering.arithmetic import handles
 from sandbox.emulator.lowering.builder import Builder, Value
 from sandbox.emulator.lowering.memory import SPACES, address_value
 from sandbox.ptx.model import Immediate, Instruction, Operand, Register
@@ -162,19 +162,6 @@ def _bulk(build: Builder, instruction: Instruction) -> None:
         _numbers(build, size, "in2"),
         barrier,
     )
-
-
-_fence = HANDLERS["fence"]
-
-
-@handles("fence")
-def fence(build: Builder, instruction: Instruction) -> None:
-    """Copies see what the thread wrote before them, so a proxy fence for them has nothing to do."""
-    parts = instruction.parts
-    if parts[1] == "mbarrier_init" or parts[1:3] == ("proxy", "async"):
-        _require(build, instruction, {*parts[1:3], *_SEMANTICS, *_SHARED, "global"})
-    else:
-        _fence(build, instruction)
 
 
 # mbarriers ----------------------------------------------------------------------------------------------

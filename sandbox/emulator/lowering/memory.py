@@ -97,13 +97,23 @@ def is_space(build: Builder, instruction: Instruction) -> None:
     build.write(instruction.operands[0], combine(build, "and", low, high))
 
 
+_FENCE_OF_COPIES = frozenset(
+    {"release", "relaxed", "acquire", "cta", "cluster", "shared", "shared::cta", "shared::cluster", "global"}
+)
+
+
 @handles("membar", "fence")
 def fence(build: Builder, instruction: Instruction) -> None:
     """A block runs on one thread of this machine, so within it every access is seen in order.
 
-    The check for races hears of it, too.
+    The check for races hears of it, too. Asynchronous copies see what the thread wrote before them, so a
+    fence for them has nothing to do.
     """
     parts = instruction.parts
+    if parts[0] == "fence" and (parts[1] == "mbarrier_init" or parts[1:3] == ("proxy", "async")):
+        if not set(parts[1:]) <= _FENCE_OF_COPIES.union(parts[1:3]):
+            raise build.unsupported(instruction.opcode)
+        return
     if any(part.startswith("proxy") for part in parts):
         raise build.unsupported(instruction.opcode)
     if "cta" not in parts:

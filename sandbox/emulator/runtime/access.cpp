@@ -143,10 +143,7 @@ void count_regular(Warp* warp, u32 site, const Half& low, const Half& high, cons
     gather_lanes(lanes, ~u32{0}, addresses, offset);
     shared_wavefronts(lanes, 4 * Words, actual, ideal);
   }
-  u64* counters = warp->counters + size_t{site} * COUNTERS;
-  counters[REQUESTS] += 1;
-  counters[WAVEFRONTS] += actual;
-  counters[IDEAL] += ideal;
+  count_shared(warp, site, actual, ideal);
 }
 
 template <u32 Size, u32 Count>
@@ -211,16 +208,6 @@ bool store_regular(Warp* warp, u32 site, const u32* addresses, i64 offset, const
   return true;
 }
 
-template <u32 Bytes>
-void count_shared(Warp* warp, u32 site, const Lanes& lanes) {
-  u64* counters = warp->counters + size_t{site} * COUNTERS;
-  u64 actual, ideal;
-  shared_wavefronts(lanes, Bytes, actual, ideal);
-  counters[REQUESTS] += 1;
-  counters[WAVEFRONTS] += actual;
-  counters[IDEAL] += ideal;
-}
-
 template <u32 Size, u32 Count>
 void load_shared(Warp* warp, u32 site, Lanes& lanes, u8* out) {
   if (checked(warp)) {
@@ -228,7 +215,7 @@ void load_shared(Warp* warp, u32 site, Lanes& lanes, u8* out) {
     poison_lanes<Size, Count>(warp, lanes, out);
     check_shared<Size * Count>(warp, site, lanes);
     shared_read<Size * Count>(warp, site, lanes);
-    if (warp->worker->launch.count) count_shared<Size * Count>(warp, site, lanes);
+    if (warp->worker->launch.count) count_shared(warp, site, lanes, Size * Count);
   }
   take<Size, Count>(lanes, warp->block->shared.bytes.data(), 0, out);
   if (relaxed(warp, site)) race_acquire(warp);
@@ -240,7 +227,7 @@ void store_shared(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
   if (!checked(warp)) return put<Size, Count>(lanes, bytes, 0, data);
   warp->block->shared.settle();
   check_shared<Size * Count>(warp, site, lanes);
-  if (warp->worker->launch.count) count_shared<Size * Count>(warp, site, lanes);
+  if (warp->worker->launch.count) count_shared(warp, site, lanes, Size * Count);
   for (int i = 0; i < lanes.count; ++i) {
     u8 piece[Size * Count];
     for (u32 k = 0; k < Count; ++k) std::memcpy(piece + k * Size, data + (k * LANES + lanes.lane[i]) * Size, Size);

@@ -100,4 +100,17 @@ inline void shared_wavefronts(const Lanes& lanes, u32 bytes, u64& actual, u64& i
   }
 }
 
+inline void count_shared(Warp* warp, u32 site, u64 actual, u64 ideal) {
+  u64* counters = warp->counters + size_t{site} * COUNTERS;
+  counters[REQUESTS] += 1;
+  counters[WAVEFRONTS] += actual;
+  counters[IDEAL] += ideal;
+}
+
+inline void count_shared(Warp* warp, u32 site, const Lanes& lanes, u32 bytes) {
+  u64 actual, ideal;
+  shared_wavefronts(lanes, bytes, actual, ideal);
+  count_shared(warp, site, actual, ideal);
+}
+
 }  // namespace kw

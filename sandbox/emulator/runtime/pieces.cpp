@@ -18,15 +18,6 @@ void by_size(u32 bytes, Action&& action) {
   }
 }
 
-void count_wavefronts(Warp* warp, u32 site, const Lanes& lanes, u32 bytes) {
-  u64* counters = warp->counters + size_t{site} * COUNTERS;
-  u64 actual, ideal;
-  shared_wavefronts(lanes, bytes, actual, ideal);
-  counters[REQUESTS] += 1;
-  counters[WAVEFRONTS] += actual;
-  counters[IDEAL] += ideal;
-}
-
 // Checks and counts what will be written; `value(i)`: what lane i's piece will hold, or null.
 template <u32 Bytes, class Value>
 const Allocation* claim(Warp* warp, u32 site, char space, Lanes& lanes, Value&& value) {
@@ -35,7 +26,7 @@ const Allocation* claim(Warp* warp, u32 site, char space, Lanes& lanes, Value&& 
   if (space == 's') {
     warp->block->shared.settle();
     check_shared<Bytes>(warp, site, lanes);
-    if (count) count_wavefronts(warp, site, lanes, Bytes);
+    if (count) count_shared(warp, site, lanes, Bytes);
     for (int i = 0; i < lanes.count; ++i)
       shared_write<Bytes>(warp, site, lanes.lane[i], static_cast<u32>(lanes.address[i]), value(i), false);
     return nullptr;
@@ -86,7 +77,7 @@ int read_pieces(Warp* warp, u32 site, char space, Lanes lanes, u32 bytes, u8* da
       warp->block->shared.settle();
       check_shared<Bytes>(warp, site, lanes);
       shared_read<Bytes>(warp, site, lanes);
-      if (count) count_wavefronts(warp, site, lanes, Bytes);
+      if (count) count_shared(warp, site, lanes, Bytes);
     } else if (checks) {
       const Allocation* common = check_global<Bytes>(warp, site, lanes);
       check_written<Bytes>(warp, site, lanes, common);
