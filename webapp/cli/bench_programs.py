@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from sandbox.errors import TaskProblem
@@ -108,23 +109,27 @@ def _try(
     began = time.monotonic()
     built, log = _build(folder, path) if build else (True, "")
     build_seconds = time.monotonic() - began
-    common = {"program": program.folder, "arguments": program.arguments, "build_seconds": build_seconds}
+    trial = partial(
+        Trial,
+        program=program.folder,
+        arguments=program.arguments,
+        checked=program.check != "-",
+        build_seconds=build_seconds,
+    )
     if not built:
-        return Trial(**common, outcome="not built", detail=_last_line(log), output=log[-_KEPT:])  # type: ignore[arg-type]
+        return trial(outcome="not built", detail=_last_line(log), output=log[-_KEPT:])
     executable = _executable(folder, path)
     if executable is None:
-        return Trial(**common, outcome="not built", detail="the Makefile's run rule names no program")  # type: ignore[arg-type]
+        return trial(outcome="not built", detail="the Makefile's run rule names no program")
     began = time.monotonic()
     command = [sys.executable, "-m", "webapp.cli.main", "exec", executable, *options, "--"]
     code, output = _run([*command, *shlex.split(program.arguments)], folder, path, seconds)
     outcome, detail = _judge(program, code, output)
-    return Trial(
-        **common,  # type: ignore[arg-type]
+    return trial(
         outcome=outcome,
         detail=detail,
         findings=_findings(output),
         seconds=time.monotonic() - began,
-        checked=program.check != "-",
         output=output[-_KEPT:],
     )
 

@@ -1,0 +1,62 @@
+"""The trial on whole programs: small projects with a Makefile, whose own check holds, or does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sandbox.errors import TaskProblem
+from webapp.cli.bench_programs import Program, read_list, run_trials
+
+MAKEFILE = """
+ARCH = sm_60
+main: main.cu
+\tnvcc -arch=$(ARCH) main.cu -o $@
+run: main
+\t./main 4
+clean:
+\trm -f main
+"""
+SOURCE = """
+#include <cstdio>
+#include <cstdlib>
+__global__ void add(int *x, int n) { if (threadIdx.x < n) x[threadIdx.x] += ADDED; }
+int main(int count, char **arguments) {
+  int n = atoi(arguments[1]), *x, sum = 0;
+  cudaMallocManaged(&x, n * sizeof *x);
+  for (int i = 0; i < n; i++) x[i] = i;
+  add<<<1, 32>>>(x, n);
+  cudaDeviceSynchronize();
+  for (int i = 0; i < n; i++) sum += x[i];
+  puts(sum == n * (n - 1) / 2 + n ? "PASS" : "FAIL");
+  cudaFree(x);
+}
+"""
+
+
+@pytest.mark.usefixtures("jail")
+def test_programs_are_built_run_and_judged_by_their_own_check(tmp_path: Path) -> None:
+    for name, added in (("good", "1"), ("bad", "2")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "Makefile").write_text(MAKEFILE)
+        (tmp_path / name / "main.cu").write_text(SOURCE.replace("ADDED", added))
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "Makefile").write_text("main:\n\tfalse\n")
+    programs = [Program(name, "8", "PASS", "") for name in ("good", "bad", "broken")]
+    trials = run_trials(programs, tmp_path, build=True, seconds=60, jobs=2, options=["--threads", "1"])
+    found = {trial.program: trial for trial in trials}
+    assert {name: trial.outcome for name, trial in found.items()} == {
+        "good": "passed",
+        "bad": "wrong",
+        "broken": "not built",
+    }
+    assert (found["good"].findings, found["bad"].detail) == (0, "FAIL")
+
+
+def test_a_line_of_a_list_that_has_too_few_fields(tmp_path: Path) -> None:
+    listed = tmp_path / "list.tsv"
+    listed.write_text("# a comment\ngood\t8\tPASS\t./main 4\nbad\t8\n")
+    with pytest.raises(TaskProblem) as caught:
+        read_list(listed)
+    assert caught.value.problem.line == 3
