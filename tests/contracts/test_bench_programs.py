@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
 
 from sandbox.errors import TaskProblem
-from webapp.cli.bench_programs import Program, read_list, run_trials
+from webapp.cli.bench_programs import Program, Trial, read_list, read_results, run_trials, write_result
 
 MAKEFILE = """
 ARCH = sm_60
@@ -59,4 +61,37 @@ def test_a_line_of_a_list_that_has_too_few_fields(tmp_path: Path) -> None:
     listed.write_text("# a comment\ngood\t8\tPASS\t./main 4\nbad\t8\n")
     with pytest.raises(TaskProblem) as caught:
         read_list(listed)
+    assert caught.value.problem.line == 3
+
+
+def test_leaving_early_ends_what_runs(tmp_path: Path) -> None:
+    for name in ("quick", "slow"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "quick" / "Makefile").write_text("main:\n\tfalse\n")
+    (tmp_path / "slow" / "Makefile").write_text("main:\n\techo $$$$ > running\n\tsleep 600\n")
+    programs = [Program(name, "", "PASS", "") for name in ("slow", "quick")]
+    trials = run_trials(programs, tmp_path, build=True, seconds=600, jobs=2, options=[])
+    assert next(trials).program == "quick"
+    running = tmp_path / "slow" / "running"
+    deadline = time.monotonic() + 30
+    while not running.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    trials.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(running.read_text()), 0)
+
+
+def test_results_are_kept_and_a_line_that_is_none_is_named(tmp_path: Path) -> None:
+    results = tmp_path / "results.jsonl"
+    assert read_results(results) == []
+    trials = [
+        Trial("good", "8", "passed", seconds=1.5, output="PASS"),
+        Trial("bad", "", "too slow", checked=False),
+    ]
+    for trial in trials:
+        write_result(trial, results)
+    assert read_results(results) == trials
+    results.write_text(results.read_text() + '{"program": "half"')
+    with pytest.raises(TaskProblem) as caught:
+        read_results(results)
     assert caught.value.problem.line == 3

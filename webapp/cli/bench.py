@@ -25,7 +25,7 @@ from sandbox.cancellation import Cancellation
 from sandbox.emulator.bench import run as emulator_bench
 from sandbox.errors import TaskProblem
 from sandbox.types import Problem
-from webapp.cli.bench_programs import read_list, run_trials
+from webapp.cli.bench_programs import Trial, read_list, read_results, run_trials, write_result
 from webapp.cli.common import read_inputs, read_text
 from webapp.cli.output import GOOD, NOT_GOOD, OWN_FAULT, dump, say
 from webapp.gallery import EXAMPLES
@@ -44,6 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", type=Path, help="which programs (default: docs/measurements/programs.tsv)")
     parser.add_argument("--only", default="", metavar="NAMES", help="some of the programs, comma-separated")
     parser.add_argument("--seconds", type=float, default=300.0, help="for each program (default 300)")
+    parser.add_argument(
+        "--results", type=Path, metavar="FILE", help="append each program's result; go on where it ends"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="programs at a time (default 1)")
     parser.add_argument("--no-build", action="store_true", help="take the programs as they were built")
     parser.add_argument("--exec-options", default="", metavar='"..."', help="for kernelwright exec")
@@ -159,17 +162,24 @@ def programs(options: argparse.Namespace) -> int:
     chosen = read_list(options.list or ROOT / "docs/measurements/programs.tsv")
     if options.only:
         chosen = [program for program in chosen if program.folder in options.only.split(",")]
-    trials = []
-    for trial in run_trials(
-        chosen,
-        options.folder.resolve(),
-        build=not options.no_build,
-        seconds=options.seconds,
-        jobs=options.jobs,
-        options=shlex.split(options.exec_options),
-    ):
-        trials.append(trial)
-        say(f"{len(trials)} of {len(chosen)}: {trial.program}: {trial.outcome} {trial.detail}")
+    names = {program.folder for program in chosen}
+    trials = [trial for trial in _earlier(options) if trial.program in names]
+    done = {trial.program for trial in trials}
+    try:
+        for trial in run_trials(
+            [program for program in chosen if program.folder not in done],
+            options.folder.resolve(),
+            build=not options.no_build,
+            seconds=options.seconds,
+            jobs=options.jobs,
+            options=shlex.split(options.exec_options),
+        ):
+            trials.append(trial)
+            if options.results:
+                write_result(trial, options.results)
+            say(f"{len(trials)} of {len(chosen)}: {trial.program}: {trial.outcome} {trial.detail}")
+    except KeyboardInterrupt:
+        say(f"stopped; {len(chosen) - len(trials)} of {len(chosen)} programs have no result")
     order = [program.folder for program in chosen]
     trials.sort(key=lambda trial: order.index(trial.program))
     counts = Counter(trial.outcome for trial in trials)
@@ -191,7 +201,11 @@ def programs(options: argparse.Namespace) -> int:
             cells += [f"{row.build_seconds:.0f}", f"{row.seconds:.1f}", _cell(row.detail)]
             print(f"| {' | '.join(map(str, cells))} |")
         print(f"\n{', '.join(f'{count} {outcome}' for outcome, count in counts.most_common())}")
-    return GOOD if counts["passed"] == len(trials) else NOT_GOOD
+    return GOOD if counts["passed"] == len(chosen) else NOT_GOOD
+
+
+def _earlier(options: argparse.Namespace) -> list[Trial]:
+    return read_results(options.results) if options.results else []
 
 
 def emulator(options: argparse.Namespace) -> int:

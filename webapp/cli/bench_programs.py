@@ -7,6 +7,7 @@ exit code 0 is all that is asked, and the table says so).
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -14,11 +15,12 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -80,16 +82,43 @@ def read_list(path: Path) -> list[Program]:
 
 def run_trials(
     programs: list[Program], sources: Path, *, build: bool, seconds: float, jobs: int, options: list[str]
-) -> Iterator[Trial]:
+) -> Generator[Trial, None, None]:
     """Tries all programs, `jobs` at a time; yields each result when it is there.
 
     `options` go to `kernelwright exec`. Each program may run for `seconds`. Without `build`,
-    executables that are there already are taken.
+    executables that are there already are taken. Leaving early, as Ctrl-C does, ends what runs.
     """
-    with _shims() as path, ThreadPoolExecutor(jobs) as pool:
-        waiting = [pool.submit(_try, program, sources, path, build, seconds, options) for program in programs]
-        for future in as_completed(waiting):
-            yield future.result()
+    with _shims() as path, ThreadPoolExecutor(jobs) as pool, _Running() as running:
+        waiting = [
+            pool.submit(_try, program, sources, partial(running.run, path=path), build, seconds, options)
+            for program in programs
+        ]
+        try:
+            for future in as_completed(waiting):
+                yield future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            running.end()
+            raise
+
+
+def read_results(path: Path) -> list[Trial]:
+    """The trials that an earlier run wrote. Raises TaskProblem naming a line that is none."""
+    trials = []
+    for number, line in enumerate(path.read_text().splitlines() if path.exists() else [], 1):
+        try:
+            trials.append(Trial(**json.loads(line)))
+        except (TypeError, ValueError) as error:
+            message = "is no result of this benchmark; name another file, or remove the line"
+            problem = Problem(kind="bad_results", message=message, file=str(path), line=number)
+            raise TaskProblem(problem) from error
+    return trials
+
+
+def write_result(trial: Trial, path: Path) -> None:
+    """Appends one trial, so that a run that is broken off goes on from there."""
+    with path.open("a") as file:
+        file.write(json.dumps(asdict(trial)) + "\n")
 
 
 @contextmanager
@@ -102,12 +131,16 @@ def _shims() -> Iterator[str]:
         yield f"{folder}:{os.environ['PATH']}"
 
 
+#: Runs a command in a folder for some seconds; exit code (None: out of time) and all output.
+_Runner = Callable[[list[str], Path, float], tuple[int | None, str]]
+
+
 def _try(
-    program: Program, sources: Path, path: str, build: bool, seconds: float, options: list[str]
+    program: Program, sources: Path, run: _Runner, build: bool, seconds: float, options: list[str]
 ) -> Trial:
     folder = sources / program.folder
     began = time.monotonic()
-    built, log = _build(folder, path) if build else (True, "")
+    built, log = _build(folder, run) if build else (True, "")
     build_seconds = time.monotonic() - began
     trial = partial(
         Trial,
@@ -118,12 +151,12 @@ def _try(
     )
     if not built:
         return trial(outcome="not built", detail=_last_line(log), output=log[-_KEPT:])
-    executable = _executable(folder, path)
+    executable = _executable(folder, run)
     if executable is None:
         return trial(outcome="not built", detail="the Makefile's run rule names no program")
     began = time.monotonic()
     command = [sys.executable, "-m", "webapp.cli.main", "exec", executable, *options, "--"]
-    code, output = _run([*command, *shlex.split(program.arguments)], folder, path, seconds)
+    code, output = run([*command, *shlex.split(program.arguments)], folder, seconds)
     outcome, detail = _judge(program, code, output)
     return trial(
         outcome=outcome,
@@ -134,15 +167,15 @@ def _try(
     )
 
 
-def _build(folder: Path, path: str) -> tuple[bool, str]:
-    _run(["make", "clean"], folder, path, 60)
-    code, output = _run(["make", "ARCH=sm_90"], folder, path, _BUILD_SECONDS)
+def _build(folder: Path, run: _Runner) -> tuple[bool, str]:
+    run(["make", "clean"], folder, 60)
+    code, output = run(["make", "ARCH=sm_90"], folder, _BUILD_SECONDS)
     return code == 0, output
 
 
-def _executable(folder: Path, path: str) -> str | None:
+def _executable(folder: Path, run: _Runner) -> str | None:
     """The program that `make run` would start, as a path from the folder."""
-    _, output = _run(["make", "-n", "run", "ARCH=sm_90"], folder, path, 60)
+    _, output = run(["make", "-n", "run", "ARCH=sm_90"], folder, 60)
     for line in reversed(output.splitlines()):
         for word in line.split():
             if (word.startswith("./") or "/" in word) and os.access(folder / word, os.X_OK):
@@ -190,26 +223,65 @@ def _last_line(text: str) -> str:
     return lines[-1].strip()[:200] if lines else ""
 
 
-def _run(command: list[str], folder: Path, path: str, seconds: float) -> tuple[int | None, str]:
-    """Exit code (None: out of time) and all output. Ends the whole process group."""
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        env=os.environ | {"PATH": path},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
+class _Running:
+    """The commands that run now, each with its process group, so that all can be ended."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._ended = False
+
+    def __enter__(self) -> _Running:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Ends what runs; what would start after this does not."""
+        with self._lock:
+            self._ended = True
+            for process in self._processes:
+                _signal(process, signal.SIGTERM)
+
+    def run(self, command: list[str], folder: Path, seconds: float, *, path: str) -> tuple[int | None, str]:
+        """Exit code (None: out of time) and all output. Ends the whole process group."""
+        with self._lock:
+            if self._ended:
+                return None, ""
+            process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=os.environ | {"PATH": path},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            self._processes.add(process)
+        try:
+            return _finish(process, seconds)
+        finally:
+            with self._lock:
+                self._processes.discard(process)
+
+
+def _finish(process: subprocess.Popen[bytes], seconds: float) -> tuple[int | None, str]:
     try:
         output, _ = process.communicate(timeout=seconds)
         code: int | None = process.returncode
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGTERM)
+        _signal(process, signal.SIGTERM)
         try:
             output, _ = process.communicate(timeout=10)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+            _signal(process, signal.SIGKILL)
             output, _ = process.communicate()
         code = None
     return code, output.decode(errors="replace")
+
+
+def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):  # it may end at this moment
+        if process.poll() is None:
+            os.killpg(process.pid, number)
