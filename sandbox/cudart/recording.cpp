@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 
 namespace {
 
@@ -12,6 +13,11 @@ constexpr size_t kMaxOperations = 100'000;
 constexpr size_t kMaxUpload = size_t{1} << 24;       // of one operation
 constexpr size_t kMaxUploads = size_t{1} << 25;      // of a whole plan
 constexpr size_t kMaxDropped = 20;                   // launches told about
+constexpr int kRangeTaken = 3;                       // exit code; sandbox/recorder/client.py tries again
+
+// Operations name addresses as in the emulator, wherever the range of this recording is; what kernels are given, and
+// what is uploaded, stays as it is.
+int64_t named(Address address) { return static_cast<int64_t>(address - device_base + kDeviceBase); }
 
 std::string quoted(std::string_view text) {
     static const char digits[] = "0123456789abcdef";
@@ -68,31 +74,39 @@ class Recording final : public Backend {
   public:
     Recording() {
         // Host code that reads what a device pointer points at faults here, as it would without this library.
-        mmap(reinterpret_cast<void *>(kDeviceBase), kDeviceBytes, PROT_NONE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+        auto *wanted = reinterpret_cast<void *>(device_base);
+        void *got = mmap(wanted, kDeviceBytes, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+        if (got == wanted) return;
+        fprintf(stderr, "kw-record: this process has something else at %p, where the device's memory should be\n", wanted);
+        _exit(kRangeTaken);
     }
 
     bool records() const override { return true; }
 
     cudaError_t allocate(Address address, size_t bytes, Memory) override {
-        return add(Object().text("op", "allocate").number("address", address).number("bytes", bytes));
+        return add(Object().text("op", "allocate").number("address", named(address)).number("bytes", bytes));
     }
 
     cudaError_t release(Address address) override {
-        return add(Object().text("op", "free").number("address", address));
+        return add(Object().text("op", "free").number("address", named(address)));
     }
 
     cudaError_t fill(Address to, int value, size_t bytes, const char *) override {
-        return add(Object().text("op", "memset").number("address", to).number("value", value).number("bytes", bytes));
+        Object operation;
+        operation.text("op", "memset").number("address", named(to));
+        return add(operation.number("value", value).number("bytes", bytes));
     }
 
     cudaError_t copy(Address to, Address from, size_t bytes, const char *) override {
-        return add(Object().text("op", "copy").number("to", to).number("source", from).number("bytes", bytes));
+        Object operation;
+        operation.text("op", "copy").number("to", named(to)).number("source", named(from));
+        return add(operation.number("bytes", bytes));
     }
 
     cudaError_t upload(Address to, const void *from, size_t bytes, const char *) override {
         if (!room_for(bytes)) return unsupported("cudaMemcpy", "uploads of more than 16 MiB are not recorded");
-        return add(Object().text("op", "upload").number("to", to).raw("data", hex(from, bytes)));
+        return add(Object().text("op", "upload").number("to", named(to)).raw("data", hex(from, bytes)));
     }
 
     cudaError_t download(void *, Address, size_t, const char *call) override {

@@ -38,12 +38,14 @@ Kernel read_kernel(const std::vector<std::string> &fields) {
 
 // Lines of tab-separated fields:
 //     product  <name>
+//     base     <address>   where the device's range begins; else kDeviceBase
 //     limit    <name>    <number>
 //     kernel   <symbol>  <registers> <shared> <local> <most threads>  <offset>:<size>,...
 void read_tables(Device &device, std::string_view text) {
     for (const std::string &line : split(text, '\n')) {
         std::vector<std::string> fields = split(line, '\t');
         if (fields[0] == "product") device.product = fields[1];
+        if (fields[0] == "base") device.base = std::stoull(fields[1]);
         if (fields[0] == "limit") device.limits[fields[1]] = std::stoll(fields[2]);
         if (fields[0] == "kernel") device.kernels[fields[1]] = read_kernel(fields);
     }
@@ -52,6 +54,10 @@ void read_tables(Device &device, std::string_view text) {
 // Starts recording. Called once by the harness, before the candidate is loaded.
 EXPORT void kernelwright_record(const char *tables) {
     read_tables(runtime().device, tables);
+    if (Address base = runtime().device.base) {
+        device_base = base;
+        runtime().addresses = AddressSpace(base + kTaskBytes, kScratchBytes, false);
+    }
     runtime().backend = recording();
 }
 

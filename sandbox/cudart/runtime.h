@@ -19,7 +19,7 @@
 
 using Address = uint64_t;
 
-constexpr Address kDeviceBase = 0x2000'0000'0000;
+constexpr Address kDeviceBase = 0x2000'0000'0000;  // of the emulator, and of what operations of a plan name
 constexpr uint64_t kTaskBytes = uint64_t{1} << 36;
 constexpr Address kScratchBase = kDeviceBase + kTaskBytes;
 constexpr uint64_t kScratchBytes = uint64_t{1} << 40;
@@ -27,9 +27,12 @@ constexpr uint64_t kDeviceBytes = kTaskBytes + kScratchBytes;
 constexpr uint64_t kVariableBytes = uint64_t{1} << 32;  // behind it, where the emulator places variables
 constexpr uint64_t kGuardBytes = 1 << 16;
 
+// Where the range really begins: a GPU's driver chooses that itself, and the judge says it to the recorder.
+inline Address device_base = kDeviceBase;
+
 inline bool on_device(const void *pointer) {
     auto address = reinterpret_cast<Address>(pointer);
-    return address >= kDeviceBase && address < kDeviceBase + kDeviceBytes + kVariableBytes;
+    return address >= device_base && address < device_base + kDeviceBytes + kVariableBytes;
 }
 
 struct Kernel {
@@ -118,6 +121,7 @@ class Backend {
 // The judge's tables, as `configure` read them.
 struct Device {
     std::string product;
+    Address base = 0;  // 0: not said
     std::map<std::string, int64_t, std::less<>> limits;
     std::map<std::string, Kernel, std::less<>> kernels;
     int64_t operator[](std::string_view name) const;

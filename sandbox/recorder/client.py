@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,7 +17,7 @@ from sandbox import jail, native
 from sandbox.cancellation import Cancellation
 from sandbox.errors import Cancelled, Judged
 from sandbox.limits import MIB, RECORD, Limits
-from sandbox.plan import MAX_OPERATIONS, LaunchPlan, Operation
+from sandbox.plan import DEVICE_BASE, MAX_OPERATIONS, LaunchPlan, Operation
 from sandbox.recorder.launchable import Layout, first_impossible, kernels_of
 from sandbox.recorder.tables import device_lines, kernel_line
 from sandbox.targets import Target
@@ -24,10 +25,14 @@ from sandbox.tasks.base import Parameter
 from sandbox.toolchain import Compiled
 from sandbox.types import Data
 
-Arguments = Mapping[str, int | float]  # parameter name -> scalar value, or an array's device address
+#: Parameter name -> scalar value, or an array's device address as in the emulator.
+Arguments = Mapping[str, int | float]
 
 #: Of all plans of one judgement together: they are parsed in the judge's own process.
 _MAX_DOCUMENTS_BYTES = 160 * MIB
+#: The harness ends with this where its own libraries lie in the device's range; they lie elsewhere next time.
+_RANGE_TAKEN = 3
+_TRIES = 5
 
 
 class Unsupported(Data):
@@ -65,8 +70,12 @@ def record(
     target: Target,
     cancel: Cancellation,
     limits: Limits = RECORD,
+    base: int = DEVICE_BASE,
 ) -> list[LaunchPlan]:
     """Calls `launch` once for every set of arguments, and a second time for the first; returns the plans.
+
+    `base` is where the device's range really begins. Only pointers that kernels are given and bytes that are
+    uploaded know of it: operations of a plan name the addresses that the emulator would have.
 
     Raises Judged: "launch_error" when the host code crashes, exits, throws, damages its plan or asks for a
     launch the device refuses; "unsupported" for what is not recorded; "rule_violation" when the second
@@ -77,10 +86,13 @@ def record(
         return []
     sets = [calls[0], *calls]
     kernels = kernels_of(compiled.compilation.kernels, compiled.ptx, layout, target)
-    job = device_lines(target) + "".join(map(kernel_line, kernels))
-    job += "".join(_call(parameters, arguments) for arguments in sets)
+    job = device_lines(target) + f"base\t{base}\n" + "".join(map(kernel_line, kernels))
+    job += "".join(_call(parameters, arguments, base) for arguments in sets)
     with _result_files(len(sets) + 1) as (status, *results):
-        finished = _run(compiled.host_object, job, status, results, cancel, limits)
+        for _ in range(_TRIES):
+            finished = _run(compiled.host_object, job, status, results, cancel, limits)
+            if finished.reason != "exited" or finished.returncode != _RANGE_TAKEN:
+                break
         _require_ended(finished, limits)
         if sum(os.fstat(file).st_size for file in (status, *results)) > _MAX_DOCUMENTS_BYTES:
             raise _launch_error("the launch plans are too large")
@@ -88,7 +100,7 @@ def record(
         names = {kernel.symbol: kernel.name for kernel in compiled.compilation.kernels}
         words = _last_words(finished)
         plans = [
-            _plan(_content(result), ends.get(i, ""), words, names, parameters, sets[i])
+            _plan(_content(result), ends.get(i, ""), words, names, _Places(parameters, sets[i], base))
             for i, result in enumerate(results)
         ]
     _require_same(plans[0], plans[1], names)
@@ -120,8 +132,30 @@ def _run(
     )
 
 
-def _call(parameters: Sequence[Parameter], arguments: Arguments) -> str:
-    words = [_argument(parameter, arguments[parameter.name]) for parameter in parameters]
+@dataclass(frozen=True)
+class _Places:
+    """Where one call's arrays lie."""
+
+    parameters: Sequence[Parameter]
+    arguments: Arguments
+    base: int
+
+    def nearest(self, address: int) -> str:
+        """A clause about a real address."""
+        address += DEVICE_BASE - self.base
+        arrays = [(int(self.arguments[p.name]), p.name) for p in self.parameters if p.kind == "array"]
+        below = [(start, name) for start, name in arrays if start <= address]
+        if not below:
+            return f"address {address:#x}"
+        start, name = max(below)
+        return f"{address - start} bytes into {name}; only kernels may use it"
+
+
+def _call(parameters: Sequence[Parameter], arguments: Arguments, base: int) -> str:
+    words = []
+    for parameter in parameters:
+        value = arguments[parameter.name]
+        words.append(_argument(parameter, value + base - DEVICE_BASE if parameter.kind == "array" else value))
     return " ".join(["call", *words]) + "\n"
 
 
@@ -176,7 +210,7 @@ def _require_ended(finished: jail.Finished, limits: Limits) -> None:
             raise _launch_error(f"launch used more than {limits.memory_bytes >> 20} MiB of host memory")
         case "output":
             raise _launch_error("launch flooded its output")
-        case "exited" if finished.returncode == 2:
+        case "exited" if finished.returncode in (2, _RANGE_TAKEN):
             raise RuntimeError(finished.stderr.decode(errors="replace"))
         case "exited" if finished.returncode != 0:
             raise _launch_error("launch ended the recorder instead of returning")
@@ -197,8 +231,7 @@ def _plan(
     end: str,
     words: str,
     names: Mapping[str, str],
-    parameters: Sequence[Parameter],
-    arguments: Arguments,
+    places: _Places,
 ) -> LaunchPlan:
     """`end`: how the process ended, when not as it should; `words`: what it printed last."""
     if not document:
@@ -214,14 +247,14 @@ def _plan(
         raise Judged("unsupported", "kernelwright", f"launch uses {names.get(call, call)}: {why}")
     dropped = _dropped(recording.dropped[0], names) if recording.dropped else ""
     if recording.outcome != "returned":
-        ending = _ending(recording, parameters, arguments)
+        ending = _ending(recording, places)
         raise _launch_error(f"{dropped}; then {ending}" if dropped else f"{ending}{words}")
     if dropped:
         raise _launch_error(dropped)
     return LaunchPlan(operations=recording.operations)
 
 
-def _ending(recording: Recording, parameters: Sequence[Parameter], arguments: Arguments) -> str:
+def _ending(recording: Recording, places: _Places) -> str:
     detail = recording.detail
     match recording.outcome:
         case "exception":
@@ -231,19 +264,10 @@ def _ending(recording: Recording, parameters: Sequence[Parameter], arguments: Ar
         case "load":
             return f"the compiled candidate cannot be loaded: {detail}"
         case "device_read" if detail.isdigit():
-            return f"host code touched device memory ({_nearest(int(detail), parameters, arguments)})"
+            return f"host code touched device memory ({places.nearest(int(detail))})"
         case "signal" if detail.isdigit():
             return f"launch crashed with {_signal(int(detail))}"
     return "launch crashed"
-
-
-def _nearest(address: int, parameters: Sequence[Parameter], arguments: Arguments) -> str:
-    arrays = [(int(arguments[p.name]), p.name) for p in parameters if p.kind == "array"]
-    below = [(start, name) for start, name in arrays if start <= address]
-    if not below:
-        return f"address {address:#x}"
-    start, name = max(below)
-    return f"{address - start} bytes into {name}; only kernels may use it"
 
 
 def _dropped(launch: Dropped, names: Mapping[str, str]) -> str:

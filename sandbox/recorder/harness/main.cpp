@@ -34,7 +34,8 @@ constexpr size_t kIntegers = 8, kReals = 8;
 #endif
 constexpr size_t kStack = 48;    // arguments beyond the registers
 constexpr size_t kDetail = 300;   // bytes told of how a call ended
-constexpr uint64_t kDeviceBase = 0x2000'0000'0000, kDeviceEnd = kDeviceBase + (uint64_t{1} << 37);
+constexpr uint64_t kDeviceBytes = (uint64_t{1} << 36) + (uint64_t{1} << 40);
+uint64_t device_base = 0x2000'0000'0000;  // unless the tables say otherwise
 
 // Arguments as both conventions place them: integers and reals fill their own registers in order; what does not
 // fit goes to the stack in eight-byte slots.
@@ -89,7 +90,7 @@ void on_exit_of_candidate(int code, void *) { finish("exit", std::to_string(code
 void on_crash(int number, siginfo_t *info, void *) {
     char text[160];
     auto address = reinterpret_cast<uint64_t>(info->si_addr);
-    bool device = number == SIGSEGV && address >= kDeviceBase && address < kDeviceEnd;
+    bool device = number == SIGSEGV && address >= device_base && address < device_base + kDeviceBytes;
     int length = snprintf(text, sizeof text,
                           "{\"outcome\":\"%s\",\"detail\":\"%llu\",\"unsupported\":null,\"dropped\":[],\"operations\":[]}",
                           device ? "device_read" : "signal", static_cast<unsigned long long>(device ? address : number));
@@ -186,6 +187,7 @@ int main(int count, char **words) {
         if (line.rfind("call", 0) == 0) {
             if (!parse(line, calls.emplace_back())) return fail("a call has too many arguments");
         } else {
+            if (line.rfind("base\t", 0) == 0) device_base = strtoull(line.c_str() + strlen("base\t"), nullptr, 10);
             tables += line + "\n";
         }
         begin = end + 1;

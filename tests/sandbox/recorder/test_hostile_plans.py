@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from sandbox.errors import Judged
 from sandbox.plan import DEVICE_BASE, DEVICE_BYTES, SCRATCH_BASE, Launch, LaunchPlan
-from sandbox.recorder.client import _ends, _plan
+from sandbox.recorder.client import _ends, _Places, _plan
 from sandbox.recorder.launchable import Kernel, first_impossible, kernels_of
 from sandbox.targets import TARGETS
 from sandbox.types import CompiledKernel
 
+NO_PLACES = _Places([], {}, DEVICE_BASE)
 LAUNCH = {
     "op": "launch",
     "module": 0,
@@ -41,7 +42,7 @@ json_values = st.recursive(
 
 
 def read(document: bytes) -> LaunchPlan:
-    return _plan(document, "", "", {}, [], {})
+    return _plan(document, "", "", {}, NO_PLACES)
 
 
 def refused(document: bytes) -> str:
@@ -176,6 +177,6 @@ def test_nesting_too_deep_to_parse_is_refused() -> None:
 def test_nothing_at_all_is_told_with_how_it_ended() -> None:
     ends = _ends(b"0 signal 9\n1 exit 5\n")
     with pytest.raises(Judged, match="it was killed by SIGKILL"):
-        _plan(b"", ends[0], "", {}, [], {})
+        _plan(b"", ends[0], "", {}, NO_PLACES)
     with pytest.raises(Judged, match="it ended its process with exit code 5"):
-        _plan(b"", ends[1], "", {}, [], {})
+        _plan(b"", ends[1], "", {}, NO_PLACES)

@@ -15,6 +15,7 @@ from sandbox.errors import Cancelled, Judged
 from sandbox.limits import RECORD, Limits
 from sandbox.plan import (
     DEVICE_BASE,
+    DEVICE_BYTES,
     SCRATCH_BASE,
     Allocate,
     Copy,
@@ -27,6 +28,7 @@ from sandbox.plan import (
 )
 from sandbox.ptx import parameter_layout
 from sandbox.recorder import client
+from sandbox.same_work import first_difference
 from sandbox.targets import TARGETS
 from sandbox.tasks.base import Parameter
 
@@ -56,6 +58,7 @@ def record(
     n: int = 1000,
     cancel: Cancellation | None = None,
     limits: Limits = RECORD,
+    base: int = DEVICE_BASE,
 ) -> list[LaunchPlan]:
     return client.record(
         candidate,
@@ -65,6 +68,7 @@ def record(
         target=TARGETS["sm_90"],
         cancel=cancel or Cancellation(),
         limits=limits,
+        base=base,
     )
 
 
@@ -339,3 +343,54 @@ extern "C" void launch({prototype}, float *y) {{ k<<<1, 1>>>(All{{{{{asdoubles}}
         cancel=Cancellation(),
     )
     assert values(only_launch(plan), f"<{len(names)}dQ") == (*given, Y)
+
+
+ELSEWHERE = 0x3_0200_0000  # where a driver has been seen to put a reservation
+
+
+@pytest.mark.parametrize("what", [0, 1, 2, 3, 5, 6, 8, 10])
+def test_with_the_device_elsewhere_only_pointers_differ(candidate: toolchain.Compiled, what: int) -> None:
+    [here], [there] = record(candidate, what), record(candidate, what, base=ELSEWHERE)
+    assert first_difference(here, there, ELSEWHERE) == ""
+    addresses = [getattr(o, name) for o in there.operations for name in ("address", "to") if hasattr(o, name)]
+    assert all(DEVICE_BASE < address < DEVICE_BASE + DEVICE_BYTES for address in addresses)
+    if what == 0:
+        moved = ELSEWHERE - DEVICE_BASE
+        assert values(only_launch(there), "<ifQQ") == (1000, 1.5, X + moved, Y + moved)
+        assert first_difference(here, there, ELSEWHERE + 16) == "operation 0 (launch)"
+
+
+def test_host_code_that_looks_at_addresses_is_found_out(jail: None) -> None:
+    source = """
+__global__ void k(int n, float *y) { y[0] = n; }
+extern "C" void launch(int n, float *y) { k<<<1, 1>>>((unsigned long long)y >> 45 ? n : 7, y); }
+"""
+    compiled = toolchain.compile_candidate(source, target="sm_90", cancel=Cancellation())
+    parameters = [
+        Parameter(name="n", kind="scalar", dtype="int32", c_type="int"),
+        Parameter(name="y", kind="array", dtype="float32", c_type="float *"),
+    ]
+    plans = [
+        client.record(
+            compiled,
+            parameters,
+            [{"n": 5, "y": Y}],
+            layout=parameter_layout(compiled.ptx[0]),
+            target=TARGETS["sm_90"],
+            cancel=Cancellation(),
+            base=base,
+        )[0]
+        for base in (DEVICE_BASE, ELSEWHERE)
+    ]
+    assert first_difference(*plans, ELSEWHERE) == "operation 0 (launch)"
+
+
+def test_a_touch_of_device_memory_is_named_wherever_it_is(candidate: toolchain.Compiled) -> None:
+    with pytest.raises(Judged) as caught:
+        record(candidate, 30, base=ELSEWHERE)
+    assert "bytes into" in caught.value.message
+
+
+def test_a_range_that_cannot_be_had_is_our_fault(candidate: toolchain.Compiled) -> None:
+    with pytest.raises(RuntimeError, match="where the device's memory should be"):
+        record(candidate, 0, base=1 << 16 << 46)
