@@ -75,22 +75,27 @@ def flushed(build: Builder, value: Value, parts: tuple[str, ...]) -> Value:
     return build.convert("bitcast", kept, kind)
 
 
+def constant(kind: str, value: int) -> Value:
+    """0 or 1 as a float of element type `kind`."""
+    return Value(str(0x3F80 * value) if kind == "bfloat" else f"{value}.0", kind, True)
+
+
 def saturated(build: Builder, value: Value) -> Value:
     """`.sat` of floating point: clamped to [0, 1]; NaN and -0 give +0."""
-    zero, one = Value("0.0", value.type, True), Value("1.0", value.type, True)
+    zero, one = constant(value.type, 0), constant(value.type, 1)
     low = select(build, compare(build, "fcmp ogt", value, zero), value, zero)
     return select(build, compare(build, "fcmp ogt", low, one), one, low)
 
 
 def rectified(build: Builder, value: Value) -> Value:
     """`.relu`: what is not above zero becomes +0; NaN stays."""
-    zero = Value("0.0", value.type, True)
+    zero = constant(value.type, 0)
     return select(build, compare(build, "fcmp ugt", value, zero), value, zero)
 
 
 def canonical(build: Builder, value: Value) -> Value:
     """Any NaN of 16 bits becomes the one that operations give."""
-    nan = Value("0xH7FFF" if value.type == "half" else "0xR7FFF", value.type, True)
+    nan = Value("0xH7FFF" if value.type == "half" else str(0x7FFF), value.type, True)
     return select(build, compare(build, "fcmp uno", value, value), nan, value)
 
 
@@ -119,6 +124,8 @@ def integer(build: Builder, value: int, kind: str) -> Value:
 
 
 def compare(build: Builder, operation: str, first: Value, second: Value) -> Value:
+    if first.type == "bfloat":
+        first, second = (build.convert("fpext", value, "float") for value in (first, second))
     first, second = build.together(first, second)
     return Value(build.op(f"{operation} {first.full_type} {first.text}, {second.text}"), "i1", first.scalar)
 

@@ -33,6 +33,12 @@ BITS = {
 FLOATS = frozenset({"half", "bfloat", "float", "double"})
 
 
+def spelled(kind: str) -> str:
+    """How LLVM's text has an element type. A bfloat16 is its bits: LLVM may keep its own `bfloat` as float32,
+    and goes back by an instruction (AVX512-BF16) that turns subnormals into zero."""
+    return "i16" if kind == "bfloat" else kind
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """An LLVM value: its text, its element type, and whether it is one scalar for the warp.
@@ -48,7 +54,7 @@ class Value:
     def full_type(self) -> str:
         if self.type == "mask":
             return "i32"
-        return self.type if self.scalar else f"<32 x {self.type}>"
+        return spelled(self.type) if self.scalar else f"<32 x {spelled(self.type)}>"
 
 
 def element_type(ptx_type: str) -> str:
@@ -82,7 +88,7 @@ def constant_text(immediate: Immediate, kind: str) -> str:
         if immediate.float_bits == 64:
             raw = _narrow(raw)
         return f"0x{_widen(raw & 0xFFFFFFFF):016X}"
-    return f"0x{'H' if kind == 'half' else 'R'}{raw & 0xFFFF:04X}"
+    return f"0xH{raw & 0xFFFF:04X}" if kind == "half" else str(raw & 0xFFFF)
 
 
 def _widen(bits: int) -> int:
@@ -224,7 +230,7 @@ class Builder:
             slot = self.slot(name)
             if name in self.analysis.uniform:
                 (kind, _), text = next(iter(forms.items()))
-                self.emit(f"store {kind} {text}, ptr {slot}")
+                self.emit(f"store {spelled(kind)} {text}, ptr {slot}")
             elif self.function.registers[name] == "pred":
                 value = self.as_mask(self.read(name, "i1"))
                 old = self.op(f"load i32, ptr {slot}")
@@ -233,7 +239,7 @@ class Builder:
                 self.emit(f"store i32 {self.op(f'or i32 {kept}, {new}')}, ptr {slot}")
             else:
                 (kind, _), text = next(iter(forms.items()))
-                full = f"<32 x {kind}>"
+                full = f"<32 x {spelled(kind)}>"
                 old = self.op(f"load {full}, ptr {slot}, align 64")
                 new = self.op(f"select <32 x i1> {self.running()}, {full} {text}, {full} {old}")
                 self.emit(f"store {full} {new}, ptr {slot}, align 64")
@@ -284,7 +290,7 @@ class Builder:
         if have in ("i1", "mask") or BITS[have] != BITS[kind]:
             raise self.unsupported(f"register {name} of {have} used as {kind}")
         full = ("{}" if scalar else "<32 x {}>").format
-        forms[kind, scalar] = self.op(f"bitcast {full(have)} {text} to {full(kind)}")
+        forms[kind, scalar] = self.op(f"bitcast {full(spelled(have))} {text} to {full(spelled(kind))}")
         return Value(forms[kind, scalar], kind, scalar)
 
     def write(self, target: Operand, value: Value) -> None:
@@ -373,13 +379,12 @@ class Builder:
         if value.type == "mask":
             return Value(self.op(f"bitcast i32 {value.text} to <32 x i1>"), "i1")
         if not value.text.startswith("%"):
-            return Value(f"splat ({value.type} {value.text})", value.type)
-        key = (value.type, value.text)
+            return Value(f"splat ({spelled(value.type)} {value.text})", value.type)
+        key, kind = (value.type, value.text), spelled(value.type)
         if key not in self.splats:
-            one = self.op(f"insertelement <32 x {value.type}> poison, {value.type} {value.text}, i32 0")
+            one = self.op(f"insertelement <32 x {kind}> poison, {kind} {value.text}, i32 0")
             self.splats[key] = self.op(
-                f"shufflevector <32 x {value.type}> {one}, <32 x {value.type}> poison, "
-                "<32 x i32> zeroinitializer"
+                f"shufflevector <32 x {kind}> {one}, <32 x {kind}> poison, <32 x i32> zeroinitializer"
             )
         return Value(self.splats[key], value.type)
 
@@ -430,12 +435,22 @@ class Builder:
         """trunc, zext, sext, bitcast, fpext, ... to another element type."""
         if value.type == kind:
             return value
+        if value.type == "bfloat" and how == "fpext":
+            value = self._single(value)
+            return self.convert(how, value, kind)
         if value.scalar and not value.text.startswith("%"):
             value = self._folded(how, value, kind) or self.splat(value)
             if value.type == kind:
                 return value
-        full = kind if value.scalar else f"<32 x {kind}>"
+        full = spelled(kind) if value.scalar else f"<32 x {spelled(kind)}>"
         return Value(self.op(f"{how} {value.full_type} {value.text} to {full}"), kind, value.scalar)
+
+    def _single(self, value: Value) -> Value:
+        """A bfloat16 as float32, of which it is the upper half."""
+        low = self.convert("zext", Value(self.splat(value).text, "i16"), "i32")
+        return self.convert(
+            "bitcast", Value(self.op(f"shl {low.full_type} {low.text}, splat (i32 16)"), "i32"), "float"
+        )
 
     def _folded(self, how: str, value: Value, kind: str) -> Value | None:
         if how in ("trunc", "zext", "sext") and value.type not in FLOATS:
@@ -455,7 +470,7 @@ class Builder:
         """Stores a vector where a helper can read it; returns the pointer."""
         place = self.buffer(buffer)
         value = self.splat(value)
-        self.emit(f"store <32 x {value.type}> {value.text}, ptr {place}, align 64")
+        self.emit(f"store {value.full_type} {value.text}, ptr {place}, align 64")
         return place
 
     def helper(self, name: str, inputs: list[Value], result: str) -> Value:
@@ -464,4 +479,4 @@ class Builder:
         out = self.buffer("out0")
         self.declare(name, "void", ", ".join(["ptr"] * (len(places) + 1)))
         self.emit(f"call void @{name}({', '.join(f'ptr {place}' for place in [*places, out])})")
-        return Value(self.op(f"load <32 x {result}>, ptr {out}, align 64"), result)
+        return Value(self.op(f"load <32 x {spelled(result)}>, ptr {out}, align 64"), result)

@@ -7,6 +7,7 @@ from sandbox.emulator.lowering.arithmetic import (
     PACKED,
     binary,
     compare,
+    constant,
     flushed,
     handles,
     integer,
@@ -119,13 +120,8 @@ def set_value(build: Builder, instruction: Instruction) -> None:
 
 def _ones(build: Builder, condition: Value, kind: str) -> Value:
     if kind in FLOATS:
-        one = {"half": "0xH3C00", "bfloat": "0xR3F80"}.get(kind, "1.0")
-        return select(build, condition, Value(one, kind, True), Value(_zero(kind), kind, True))
+        return select(build, condition, constant(kind, 1), constant(kind, 0))
     return select(build, condition, integer(build, -1, kind), integer(build, 0, kind))
-
-
-def _zero(kind: str) -> str:
-    return {"half": "0xH0000", "bfloat": "0xR0000"}.get(kind, "0.0")
 
 
 @handles("selp", parts=_TYPES)
@@ -145,7 +141,7 @@ def select_by_sign(build: Builder, instruction: Instruction) -> None:
     first, second = sources_of(build, instruction, kind, 2)
     third = flushed(build, build.operand(instruction.operands[3], test), parts)
     operation = "fcmp oge" if test in FLOATS else "icmp sge"
-    zero = Value("0.0", test, True) if test in FLOATS else integer(build, 0, test)
+    zero = constant(test, 0) if test in FLOATS else integer(build, 0, test)
     build.write(instruction.operands[0], select(build, compare(build, operation, third, zero), first, second))
 
 
