@@ -25,13 +25,12 @@ def first_difference(emulated: LaunchPlan, real: LaunchPlan, base: int) -> str:
 
 
 def _agree(one: Operation, other: Operation, distance: int) -> bool:
-    match one, other:
-        case Launch(), Launch():
-            same = one.model_copy(update={"parameters": other.parameters}) == other
-            return same and _same_bytes(one.parameters, other.parameters, distance)
-        case (Upload(), Upload()) | (WriteSymbol(), WriteSymbol()):
-            same = one.model_copy(update={"data": other.data}) == other
-            return same and _same_bytes(one.data, other.data, distance)
+    if isinstance(one, Launch) and isinstance(other, Launch):
+        same = one.model_copy(update={"parameters": other.parameters}) == other
+        return same and _same_bytes(one.parameters, other.parameters, distance)
+    if isinstance(one, Upload | WriteSymbol) and isinstance(other, Upload | WriteSymbol):
+        same = one.model_copy(update={"data": other.data}) == other
+        return same and _same_bytes(one.data, other.data, distance)
     return one == other
 
 
