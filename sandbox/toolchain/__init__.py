@@ -5,10 +5,11 @@ the machine but `/usr` and the toolkit is there to be included, and time, memory
 """
 
 from sandbox.toolchain.candidate import Compiled, compile_candidate
-from sandbox.toolchain.find import Toolkit, find_host_compiler, find_toolkit
+from sandbox.toolchain.find import EXAMINED, Toolkit, find_host_compiler, find_toolkit
 from sandbox.toolchain.host import HostBuild, compile_host
 
 __all__ = [
+    "EXAMINED",
     "Compiled",
     "HostBuild",
     "Toolkit",

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from sandbox.errors import ToolchainMissing
@@ -18,6 +19,10 @@ _PYPI = (
     "pip install 'nvidia-cuda-nvcc==13.0.*' 'nvidia-nvvm==13.0.*' 'nvidia-cuda-crt==13.0.*' "
     "'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cccl==13.0.*'"
 )
+
+
+#: Set for an nvcc that is asked where it lives. A wrapper that would itself look for nvcc ends at once.
+EXAMINED = "KERNELWRIGHT_EXAMINES_NVCC"
 
 
 @dataclass(frozen=True)
@@ -56,9 +61,9 @@ def _candidates() -> Iterator[Path]:
     if configured:
         yield Path(configured)
         return
-    on_path = shutil.which("nvcc")
-    if on_path:
-        yield Path(on_path)
+    for folder in os.get_exec_path():
+        if (on_path := shutil.which("nvcc", path=folder)) is not None:
+            yield Path(on_path)
     homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
     packages = [
         Path(p) / "nvidia" / "cu13" for p in sys.path if p.endswith(("site-packages", "dist-packages"))
@@ -69,12 +74,16 @@ def _candidates() -> Iterator[Path]:
 
 
 def _examine(nvcc: Path) -> Toolkit | None:
-    """Asks nvcc itself where it lives: `nvcc` may be a script that starts the real one."""
+    """Asks nvcc itself where it lives: `nvcc` may be a script that starts the real one.
+
+    `kernelwright nvcc`, which a Makefile may know by this name too, declines: it is looking for nvcc itself.
+    """
+    ask = partial(
+        subprocess.run, capture_output=True, text=True, timeout=20, env={**os.environ, EXAMINED: "1"}
+    )
     try:
-        plan = subprocess.run(
-            [nvcc, "--dryrun", "-c", "nothing.cu"], capture_output=True, text=True, timeout=20
-        ).stderr
-        said = subprocess.run([nvcc, "--version"], capture_output=True, text=True, timeout=20).stdout
+        plan = ask([nvcc, "--dryrun", "-c", "nothing.cu"]).stderr
+        said = ask([nvcc, "--version"]).stdout
     except (OSError, subprocess.TimeoutExpired):
         return None
     here, top = re.search(r"^#\$ _HERE_=(.*)$", plan, re.M), re.search(r"^#\$ TOP=(.*)$", plan, re.M)

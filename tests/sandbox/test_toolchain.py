@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -284,6 +285,29 @@ def test_a_wrapper_is_followed_to_the_real_toolkit(tmp_path: Path, monkeypatch: 
     wrapper.write_text(f'#!/bin/sh\nexec {real.nvcc} "$@"\n')
     wrapper.chmod(0o755)
     assert find._examine(wrapper) == real
+
+
+def test_our_own_wrapper_that_is_called_nvcc_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = toolchain.find_toolkit()
+    wrapper = tmp_path / "nvcc"
+    wrapper.write_text(
+        f'#!/bin/sh\necho again >> {tmp_path}/calls\nexec {sys.executable} -m webapp.cli.main nvcc "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{real.nvcc.parent}:{os.environ['PATH']}")
+    find.find_toolkit.cache_clear()
+    try:
+        assert find.find_toolkit() == real
+        built = subprocess.run(
+            [wrapper, "--version"], capture_output=True, text=True, timeout=60, check=False
+        )
+    finally:
+        find.find_toolkit.cache_clear()
+    assert real.version in built.stdout
+    # Once when it was found here, once by us, and twice when it looked for nvcc: it never goes on from there.
+    assert len((tmp_path / "calls").read_text().splitlines()) == 2 + 1 + 2
 
 
 def test_no_nvcc_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

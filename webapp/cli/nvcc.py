@@ -17,9 +17,9 @@ from sandbox import native
 from sandbox.errors import TaskProblem
 from sandbox.program.nvcc import adapt, explain
 from sandbox.targets import DEFAULT_TARGET, TARGETS
-from sandbox.toolchain import find_toolkit
+from sandbox.toolchain import EXAMINED, find_toolkit
 from sandbox.types import Problem
-from webapp.cli.output import say
+from webapp.cli.output import NOT_GOOD, say
 
 
 def prepare(arguments: list[str]) -> tuple[list[str], list[str]]:
@@ -35,6 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
+    if EXAMINED in os.environ:  # some `nvcc` on PATH is this very command
+        return NOT_GOOD
     target = os.environ.get("KERNELWRIGHT_TARGET", DEFAULT_TARGET)
     if target not in TARGETS:
         raise TaskProblem(
