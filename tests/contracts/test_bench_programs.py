@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import TaskProblem
-from webapp.cli.bench_programs import Program, Trial, read_list, read_results, run_trials, write_result
+from webapp.cli.bench_programs import (
+    Program,
+    Trial,
+    _judge,
+    read_list,
+    read_results,
+    run_trials,
+    write_result,
+)
 
 MAKEFILE = """
 ARCH = sm_60
@@ -54,6 +62,20 @@ def test_programs_are_built_run_and_judged_by_their_own_check(tmp_path: Path) ->
         "broken": "not built",
     }
     assert (found["good"].findings, found["bad"].detail) == (0, "FAIL")
+
+
+@pytest.mark.parametrize(
+    ("output", "outcome"),
+    [
+        ("PASS", "passed"),
+        ("all 3 tests PASS, 1 FAILED", "wrong"),
+        ("the kernel failed as expected: PASS", "passed"),
+        ("kernelwright: error: assert: assertion `i < n` failed in f(int) (main.cu:2)\nPASS", "passed"),
+        ("kernelwright: unsupported: no such thing", "unsupported"),
+    ],
+)
+def test_what_a_program_says_of_itself(output: str, outcome: str) -> None:
+    assert _judge(Program("any", "", "PASS", ""), 0, output)[0] == outcome
 
 
 def test_a_line_of_a_list_that_has_too_few_fields(tmp_path: Path) -> None:

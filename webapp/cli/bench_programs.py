@@ -27,8 +27,8 @@ from pathlib import Path
 from sandbox.errors import TaskProblem
 from sandbox.types import Problem
 
-#: A word that a program prints when its check failed, and does not when it held.
-_FAILED = re.compile(r"\bFAIL(ED|URE)?\b|\bmismatch\b|verification failed", re.IGNORECASE)
+#: A word that a program prints when its check failed, and does not when it held or was meant to fail.
+_FAILED = re.compile(r"\bFAIL(ED|URE)?\b(?! as expected)|\bmismatch\b|verification failed", re.IGNORECASE)
 #: What `kernelwright exec` says of a kernel, or a call, that is not emulated.
 _UNSUPPORTED = re.compile(r"^kernelwright: (?:unsupported: (.*)|.* cannot be run: (.*))$", re.MULTILINE)
 _BUILD_SECONDS = 900.0
