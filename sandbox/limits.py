@@ -65,3 +65,12 @@ TORCH = Limits(
 LOWER = Limits(
     wall_seconds=60, cpu_seconds=120, memory_bytes=4 * GIB, output_bytes=MIB, file_bytes=GIB, processes=64
 )
+#: A session on a GPU: several requests. The process is ours; its own deadlines are shorter.
+GPU = Limits(
+    wall_seconds=900,
+    cpu_seconds=900,
+    memory_bytes=16 * GIB,
+    output_bytes=MIB // 4,
+    file_bytes=8 * GIB,
+    processes=64,
+)

@@ -93,8 +93,8 @@ class DeviceFault(Data):
     kernel: str  # mangled
     line: int | None
     file: str = ""  # the user's, as the compiler was given it
-    block: tuple[int, int, int]
-    thread: tuple[int, int, int]
+    block: tuple[int, int, int] | None = None  # None where the device does not tell
+    thread: tuple[int, int, int] | None = None
     address: int | None = None
     space: str = ""  # "global", "shared", "local", ...
 

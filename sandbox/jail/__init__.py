@@ -15,8 +15,9 @@ What it does not: flaws in the kernel itself (the system-call filter removes the
 worst history, no more); side channels such as timing and caches; starving others of memory bandwidth;
 learning the names and versions of what lies under `/usr`, the kernel's version and the CPU; paths of
 bound folders are visible in `/proc/self/mountinfo`. Memory is watched every few hundredths of a second,
-so a burst can overshoot by what can be touched in that time, bounded per process by RLIMIT_DATA. GPU
-devices are not bound at all. An exit status above 128 is reported as the signal it usually means.
+so a burst can overshoot by what can be touched in that time, bounded per process by RLIMIT_DATA. Device
+files are there only where a caller names them (the GPU's replaying process, which holds no candidate's host
+code). An exit status above 128 is reported as the signal it usually means.
 """
 
 from sandbox.jail.command import Bind, python_argv

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.errors import JailUnavailable
-from sandbox.limits import Limits
+from sandbox.limits import MIB, Limits
 
+_SHARED_BYTES = 64 * MIB
 _PACKAGE = Path(__file__).resolve().parent.parent
 _ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
@@ -110,6 +111,7 @@ def bwrap_options(
     python: bool,
     tmp: bool,
     env: Mapping[str, str],
+    devices: Sequence[Path] = (),
 ) -> list[str]:
     options = ["--die-with-parent", "--new-session", "--hostname", "jail", "--clearenv"]
     options += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
@@ -121,6 +123,10 @@ def bwrap_options(
     options += _folders_above(bind.target for bind in binds)
     for bind in binds:
         options += ["--bind" if bind.writable else "--ro-bind", str(bind.source), str(bind.target)]
+    for device in devices:
+        options += ["--dev-bind", str(device), str(device)]
+    if devices:  # their drivers may keep something in shared memory
+        options += ["--perms", "1777", "--size", str(_SHARED_BYTES), "--tmpfs", "/dev/shm"]
     # The root and /dev are tmpfs without a size: nobody may fill them.
     options += ["--remount-ro", "/dev", "--remount-ro", "/"]
     if not tmp:

@@ -60,12 +60,13 @@ def run(
     python: bool = False,
     tmp: bool = True,
     env: Mapping[str, str] | None = None,
+    devices: Sequence[Path] = (),
 ) -> Finished:
     """Runs `argv` in a fresh jail and waits for its end.
 
     The program sees `/usr`, an empty `/tmp` and `binds`; writable binds belong to its user meanwhile.
     `python=True` adds this interpreter, its packages and the `sandbox` package (see `python_argv`);
-    `tmp=False` leaves no place to write to but writable binds.
+    `tmp=False` leaves no place to write to but writable binds. `devices`: device files that it may use.
     `on_output` gets stdout and stderr as text while they come. A cancellation ends the jail within a tenth of
     a second and is reported as a reason, not raised. Raises FileNotFoundError for a bind whose source is not
     there, JailUnavailable where no jail can be set up; then nothing has run.
@@ -84,6 +85,7 @@ def run(
         python=python,
         tmp=tmp,
         env=env,
+        devices=devices,
     ) as started:
         return started.finish(cancel, on_output)
 
@@ -104,12 +106,20 @@ class Started:
         python: bool = False,
         tmp: bool = True,
         env: Mapping[str, str] | None = None,
+        devices: Sequence[Path] = (),
     ) -> None:
         self._began = time.monotonic()
         self._limits = limits
         identity = Identity.fresh()
         options = bwrap_options(
-            identity=identity, binds=binds, cwd=cwd, limits=limits, python=python, tmp=tmp, env=env or {}
+            identity=identity,
+            binds=binds,
+            cwd=cwd,
+            limits=limits,
+            python=python,
+            tmp=tmp,
+            env=env or {},
+            devices=devices,
         )
         self._writable = [bind.source for bind in binds if bind.writable]
         self._stack = contextlib.ExitStack()
@@ -123,8 +133,8 @@ class Started:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 pass_fds=pass_fds,
-                limits=_resources(limits),
-                seccomp=seccomp.program(),
+                limits=_resources(limits, bool(devices)),
+                seccomp=seccomp.program(unowned=bool(devices)),
             )
         except BaseException:
             self._stack.close()
@@ -251,7 +261,7 @@ def _drain(stream: IO[bytes], keeper: Kept) -> bool:
     return bool(chunk)
 
 
-def _resources(limits: Limits) -> dict[int, int]:
+def _resources(limits: Limits, devices: bool) -> dict[int, int]:
     wanted = {
         resource.RLIMIT_CPU: limits.cpu_seconds + 1,
         resource.RLIMIT_DATA: limits.memory_bytes,
@@ -260,6 +270,8 @@ def _resources(limits: Limits) -> dict[int, int]:
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_MSGQUEUE: 0,
     }
+    if devices:  # their drivers reserve far more than they use; what is resident is still watched
+        del wanted[resource.RLIMIT_DATA]
     if os.geteuid() == 0:
         wanted[resource.RLIMIT_NPROC] = limits.processes
     return wanted
