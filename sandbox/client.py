@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 from sandbox.cancellation import Cancellation
 from sandbox.errors import TaskProblem
 from sandbox.evaluate import Pipeline
+from sandbox.gpu.client import usable
+from sandbox.gpu.devices import Device, NoDevice
 from sandbox.progress import Progress
-from sandbox.targets import TARGETS
+from sandbox.targets import DEFAULT_TARGET, TARGETS
 from sandbox.tasks.base import Task
 from sandbox.types import Backend, Evaluation, Problem
 
@@ -35,9 +37,10 @@ class Judge:
             )
         self.task = task
         self.target = target
-        self.backend: Backend = _backend(backend)
+        cards = _cards(backend, target)
+        self.backend: Backend = "gpu" if cards else "emulator"
         self._cancel = cancel
-        self._pipeline = Pipeline(task, target=TARGETS[target], cancel=cancel)
+        self._pipeline = Pipeline(task, target=TARGETS[target], cancel=cancel, cards=cards)
 
     def evaluate(self, source: str) -> Generator[Progress, None, Evaluation]:
         """Yields progress as it happens. Raises Cancelled, and TaskProblem where the task is at fault."""
@@ -91,13 +94,26 @@ def evaluate(task: Task, source: str, *, backend: str, target: str, cancel: Canc
         judge.close()
 
 
-def _backend(wished: str) -> Backend:
-    if wished == "gpu":
-        raise TaskProblem(
-            Problem(
-                kind="no_gpu_backend",
-                message="this version judges in the emulator only; replay on a GPU is not built yet",
-                hint="leave out --backend or say --backend emulator",
-            )
-        )
-    return "emulator"
+def default_target(backend: str) -> str:
+    """The architecture of the card that would be used, else DEFAULT_TARGET."""
+    if backend == "emulator":
+        return DEFAULT_TARGET
+    try:
+        archs = [card.arch for card in usable()]
+    except NoDevice:
+        return DEFAULT_TARGET
+    return next((arch for arch in archs if arch in TARGETS), DEFAULT_TARGET)
+
+
+def _cards(wished: str, target: str) -> Sequence[Device]:
+    """Those to be used; none for the emulator. Raises TaskProblem where there must be one and is none."""
+    if wished == "emulator":
+        return ()
+    try:
+        return usable(target)
+    except NoDevice as missing:
+        if wished == "auto":
+            return ()
+        hint = f"{missing.how}; or say --backend emulator" if missing.how else "say --backend emulator"
+        message = f"--backend gpu cannot be had: {missing}"
+        raise TaskProblem(Problem(kind="no_gpu", message=message, hint=hint)) from missing

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.metadata
-import shutil
-import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sandbox import jail, native, toolchain
 from sandbox.errors import ToolchainMissing
+from sandbox.gpu.client import usable
+from sandbox.gpu.devices import NoDevice, devices, sickness
+from sandbox.gpu.lease import heal, quarantined
 
 
 @dataclass(frozen=True)
@@ -83,20 +84,33 @@ def _torch() -> Finding:
 
 
 def _gpu() -> Finding:
-    without = "without one, candidates run in the emulator and are not timed"
-    tool = shutil.which("nvidia-smi")
-    if tool is None:
-        return Finding("gpu", False, f"no NVIDIA driver; {without}", "", needed=False)
-    query = [tool, "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]
-    names = _output(lambda: subprocess.run(query, capture_output=True, text=True, timeout=20))
-    if not names:
-        return Finding("gpu", False, f"nvidia-smi lists no GPU; {without}", "", needed=False)
-    return Finding("gpu", True, "; ".join(names.splitlines()), "", needed=False)
-
-
-def _output(run: Callable[[], subprocess.CompletedProcess[str]]) -> str:
+    without = "without a card, candidates run in the emulator and are not timed"
     try:
-        finished = run()
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return finished.stdout.strip() if finished.returncode == 0 else ""
+        found = devices()
+    except NoDevice as missing:
+        return Finding("gpu", False, f"{missing}; {without}", missing.how, needed=False)
+    listed = "; ".join(
+        f"{device}{f', OUT OF SERVICE: {reason}' if (reason := quarantined(device.uuid)) else ''}"
+        for device in found
+    )
+    try:
+        usable()
+    except NoDevice as missing:
+        return Finding("gpu", False, f"{listed}; {missing}; {without}", missing.how, needed=False)
+    return Finding("gpu", True, listed, "", needed=False)
+
+
+def heal_cards() -> list[str]:
+    """Puts every card back into service that its driver calls well. One line each; raises NoDevice."""
+    said = []
+    for device in devices():
+        reason = quarantined(device.uuid)
+        if not reason:
+            continue
+        still = sickness(device.uuid)
+        if still:
+            said.append(f"{device.name} {device.uuid} stays out of service: {still}")
+        else:
+            heal(device.uuid)
+            said.append(f"{device.name} {device.uuid} is in service again; it was not, because {reason}")
+    return said or ["no card is out of service"]

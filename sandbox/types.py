@@ -221,6 +221,12 @@ class Timing(Data):
     candidate_us: Interval
     candidate_cv: float | None = None  # coefficient of variation of the candidate's timings
     baselines: list[BaselineTime]
+    device: str = ""
+    launches: Literal["graph", "stream"] | None = None  # how a plan was enqueued, the same for all sides
+    empty_us: float | None = None  # what the same measurement says of no work at all; not subtracted
+    trials: int | None = None  # of the candidate
+    slowed: list[str] = Field(default_factory=list)  # why the card ran below its clock afterwards
+    implausible: str = ""  # why nobody believes this time: a person has to look, and nothing is rewarded
 
 
 class Reward(Data):

@@ -12,6 +12,8 @@ import pytest
 from sandbox import jail as jail_module
 from sandbox import toolchain
 from sandbox.errors import ToolchainMissing
+from sandbox.gpu.client import usable
+from sandbox.gpu.devices import NoDevice
 
 
 def missing(name: str, sentence: str) -> NoReturn:
@@ -48,3 +50,20 @@ def jail(nvcc: None) -> None:
     status = jail_module.status()
     if not status.available:
         missing("jail", f"{status.reason}; {status.how}")
+
+
+@pytest.fixture(scope="session")
+def gpu(jail: None) -> None:
+    """A card that candidates can run on."""
+    try:
+        usable()
+    except NoDevice as problem:
+        missing("gpu", str(problem))
+
+
+@pytest.fixture(params=["emulator", "gpu"])
+def backend(request: pytest.FixtureRequest) -> str:
+    """Where candidates run, each in turn; a GPU only where there is one."""
+    if request.param == "gpu":
+        request.getfixturevalue("gpu")
+    return str(request.param)

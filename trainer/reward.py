@@ -24,7 +24,10 @@ REFERENCE_BASELINES = ("eager", "c", "torch.compile")
 
 
 def is_judged(evaluation: Evaluation) -> bool:
-    """True when the verdict is about the candidate, so that a reward means something."""
+    """True when the verdict is about the candidate, so that a reward means something. A time that nobody
+    believes waits for a person's look."""
+    if evaluation.timing is not None and evaluation.timing.implausible:
+        return False
     return evaluation.verdict == "passed" or evaluation.fault == "candidate"
 
 

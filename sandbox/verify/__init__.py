@@ -14,6 +14,6 @@ reference itself ends in NaN or infinity although the truth fits its type (it di
 rounds to zero), the element is not judged, and these may be at most 1/32 of an output. Integers are exact.
 """
 
-from sandbox.verify.conclude import judge, verify
+from sandbox.verify.conclude import first_fault, judge, verify
 
-__all__ = ["judge", "verify"]
+__all__ = ["first_fault", "judge", "verify"]

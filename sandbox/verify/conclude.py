@@ -91,6 +91,14 @@ def judge(verification: Verification) -> None:
     raise Judged("wrong_result", "candidate", failed[0].detail)
 
 
+def first_fault(spec: TaskSpec, draw: Draw, expected: Expected, arrays: Mapping[str, bytes]) -> str:
+    """A clause about what is wrong with what one replay left behind; empty where nothing is."""
+    findings, truth = _Findings(), DrawTruth(spec, draw, expected)
+    _compare_outputs(findings, truth, [arrays], 0, reproducible=False)
+    _compare_inputs(findings, spec, truth, [arrays], 0)
+    return next(iter([*findings.wrong, *findings.changed]), "")
+
+
 def describe(found: Mismatch) -> str:
     """One sentence: "y[3] is 1.5, expected 2.5 (n = 7)"."""
     place = found.array + "".join(f"[{i}]" for i in found.index)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -124,6 +125,14 @@ def test_a_missing_file_and_a_wrong_option_say_what_to_do() -> None:
     finished = kernelwright("evaluate", "examples/c/saxpy.c", "examples/c/saxpy.c", "--target", "sm_1")
     assert finished.returncode == 2
     assert "sm_90" in finished.stderr
+    if shutil.which("nvidia-smi") is None:
+        for command in ("evaluate", "profile"):
+            finished = kernelwright(command, "examples/c/saxpy.c", "examples/c/saxpy.c", "--backend", "gpu")
+            assert finished.returncode == 2
+            assert "no NVIDIA driver" in finished.stderr
+        finished = kernelwright("translate", "examples/c/saxpy.c", "--backend", "gpu")
+        assert finished.returncode == 2
+        assert "--backend emulator" in finished.stderr
     finished = kernelwright("serve", "--port", "99999")
     assert finished.returncode == 2
     assert "65535" in finished.stderr

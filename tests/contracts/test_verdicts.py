@@ -20,19 +20,21 @@ def header(source: str) -> dict[str, str]:
     return dict(re.findall(r"^// (task|verdict|says): (.*)$", source, re.MULTILINE))
 
 
-def judged(path: Path) -> tuple[dict[str, str], Evaluation]:
+def judged(path: Path, backend: str = "emulator") -> tuple[dict[str, str], Evaluation]:
     source = path.read_text()
     expected = header(source)
     task_file = ROOT / expected["task"]
     cancel = Cancellation()
     task = load_task(task_file.read_bytes(), filename=task_file.name, entry=None, inputs=None, cancel=cancel)
-    return expected, client.evaluate(task, source, backend="emulator", target="sm_90", cancel=cancel)
+    target = client.default_target(backend)
+    return expected, client.evaluate(task, source, backend=backend, target=target, cancel=cancel)
 
 
 @pytest.mark.usefixtures("jail")
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_verdict(path: Path) -> None:
-    expected, evaluation = judged(path)
+def test_verdict(path: Path, backend: str) -> None:
+    expected, evaluation = judged(path, backend)
+    assert evaluation.backend == backend
     assert evaluation.verdict == expected["verdict"], evaluation.message
     assert evaluation.fault == (None if evaluation.verdict == "passed" else "candidate")
     mismatch = evaluation.verification.first_mismatch if evaluation.verification else None
@@ -42,6 +44,7 @@ def test_verdict(path: Path) -> None:
         assert evaluation.verification is not None
         assert evaluation.verification.draws >= 5
         assert all(check.passed for check in evaluation.verification.checks)
+        assert (evaluation.timing is not None) == (backend == "gpu")
     else:
         assert evaluation.score is None
 

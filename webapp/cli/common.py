@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from sandbox.cancellation import Cancellation
+from sandbox.client import default_target
 from sandbox.errors import TaskProblem
 from sandbox.targets import DEFAULT_TARGET
 from sandbox.tasks.base import Inputs, Task
@@ -30,14 +31,24 @@ def add_task_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.toml",
         help="sizes, ranges, extents (default: FILE with .toml, if there)",
     )
-    parser.add_argument("--backend", choices=["auto", "emulator", "gpu"], default="auto")
+    parser.add_argument(
+        "--backend",
+        choices=["auto", "emulator", "gpu"],
+        default="auto",
+        help="where candidates run (default: a GPU where there is one)",
+    )
     parser.add_argument(
         "--target",
-        default=os.environ.get("KERNELWRIGHT_TARGET", DEFAULT_TARGET),
+        default=os.environ.get("KERNELWRIGHT_TARGET"),
         metavar="sm_90",
-        help="architecture judged for (default: %(default)s)",
+        help=f"architecture judged for (default: KERNELWRIGHT_TARGET, the GPU's own, or {DEFAULT_TARGET})",
     )
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def target_of(options: argparse.Namespace) -> str:
+    target: str | None = options.target
+    return target or default_target(options.backend)
 
 
 def read_bytes(path: Path, limit: int | None = None) -> bytes:

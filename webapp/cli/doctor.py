@@ -10,8 +10,9 @@ import os
 from importlib.util import find_spec
 from typing import TypedDict
 
-from sandbox.doctor import examine
-from webapp.cli.output import GOOD, NOT_GOOD, dump
+from sandbox.doctor import examine, heal_cards
+from sandbox.gpu.devices import NoDevice
+from webapp.cli.output import BAD_INPUT, GOOD, NOT_GOOD, dump, say
 
 
 class Row(TypedDict):
@@ -24,9 +25,19 @@ class Row(TypedDict):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.add_argument(
+        "--heal", action="store_true", help="put cards back into service that were sick and are well"
+    )
 
 
 def main(options: argparse.Namespace) -> int:
+    if options.heal:
+        try:
+            for line in heal_cards():
+                say(line)
+        except NoDevice as missing:
+            say(f"kernelwright: {missing}")
+            return BAD_INPUT
     machine = [Row(name=f.name, ok=f.ok, detail=f.detail, how=f.how, needed=f.needed) for f in examine()]
     rows = machine + _services()
     if options.json:

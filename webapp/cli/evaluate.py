@@ -13,7 +13,7 @@ from sandbox import client
 from sandbox.cancellation import Cancellation
 from sandbox.types import Evaluation
 from trainer import reward
-from webapp.cli.common import add_task_arguments, read_text, task_of
+from webapp.cli.common import add_task_arguments, read_text, target_of, task_of
 from webapp.cli.output import dump, exit_code, summary
 
 
@@ -27,7 +27,7 @@ def judged(options: argparse.Namespace) -> Evaluation:
     signal.signal(signal.SIGINT, lambda *_: cancel.set())
     source = read_text(options.candidate)
     task = task_of(options, cancel)
-    return client.evaluate(task, source, backend=options.backend, target=options.target, cancel=cancel)
+    return client.evaluate(task, source, backend=options.backend, target=target_of(options), cancel=cancel)
 
 
 def main(options: argparse.Namespace) -> int:

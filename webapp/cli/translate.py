@@ -20,7 +20,7 @@ from sandbox.errors import TaskProblem
 from sandbox.tasks.load import decode
 from sandbox.types import Problem
 from trainer import reward
-from webapp.cli.common import add_task_arguments, read_bytes, read_inputs, read_text
+from webapp.cli.common import add_task_arguments, read_bytes, read_inputs, read_text, target_of
 from webapp.cli.output import BAD_INPUT, GOOD, NOT_GOOD, OWN_FAULT, STOPPED, complain, dump, say
 
 
@@ -76,7 +76,7 @@ def _request(options: argparse.Namespace) -> TranslateRequest:
         entry=options.entry,
         inputs=read_inputs(options),
         backend=options.backend,
-        target=options.target,
+        target=target_of(options),
         turns=options.turns,
         start_from=read_text(options.start_from) if options.start_from else None,
     )

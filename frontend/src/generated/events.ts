@@ -617,6 +617,12 @@ export interface Timing {
   candidate_us: Interval;
   candidate_cv: number | null;
   baselines: BaselineTime[];
+  device: string;
+  launches: "graph" | "stream" | null;
+  empty_us: number | null;
+  trials: number | null;
+  slowed: string[];
+  implausible: string;
 }
 
 export interface TurnEnded {

@@ -2,7 +2,7 @@
 // with host memory for device memory and functions below for kernels. No GPU, and no emulator: it shows that the
 // replaying process asks the driver for the right things in the right order, and what it makes of the answers.
 //
-// A cubin is the text "host kernels". Addresses are checked as a GPU's hardware does: what is not mapped faults.
+// A cubin is the text "host kernels", or any ELF file: what counts is what a kernel is called. Addresses are checked as a GPU's hardware does: what is not mapped faults.
 #include <csetjmp>
 #include <csignal>
 #include <cstdint>
@@ -76,6 +76,12 @@ void add(Module *, const std::string &p) {
     float a = parameter<float>(p, 4), *x = parameter<float *>(p, 8), *y = parameter<float *>(p, 16);
     for (int i = 0; i < n; i++) y[i] = x[i] + a;
 }
+// __global__ void saxpy(int n, float a, const float *x, float *y), as nvcc calls it.
+void saxpy(Module *, const std::string &p) {
+    int n = parameter<int>(p, 0);
+    float a = parameter<float>(p, 4), *x = parameter<float *>(p, 8), *y = parameter<float *>(p, 16);
+    for (int i = 0; i < n; i++) y[i] = a * x[i] + y[i];
+}
 // count: *y = counter++. What a module keeps between launches.
 void count(Module *module, const std::string &p) { *parameter<uint32_t *>(p, 0) = module->counter++; }
 // poke: *address = value. Parameters: char *address, int value.
@@ -92,7 +98,8 @@ void wait(Module *, const std::string &p) {
 
 using Kernel = void (*)(Module *, const std::string &);
 const std::map<std::string, Kernel> kernels = {{"add", add},   {"count", count}, {"poke", poke}, {"hang", hang},
-                                               {"check", check}, {"rot", rot},     {"die", die},   {"wait", wait}};
+                                               {"check", check}, {"rot", rot},     {"die", die},   {"wait", wait},
+                                               {"_Z5saxpyifPKfPf", saxpy}};
 struct Function {
     Module *module;
     Kernel kernel;
@@ -170,7 +177,7 @@ API cuMemcpyDtoH_v2(void *to, u64 from, size_t size) {
 }
 
 API cuModuleLoadData(void **module, const void *image) {
-    if (memcmp(image, "host kernels", 12) != 0) return 200;  // CUDA_ERROR_INVALID_IMAGE
+    if (memcmp(image, "host kernels", 12) != 0 && memcmp(image, "\x7f" "ELF", 4) != 0) return 200;  // CUDA_ERROR_INVALID_IMAGE
     return *module = new Module, 0;
 }
 API cuModuleUnload(void *module) { return delete static_cast<Module *>(module), 0; }
