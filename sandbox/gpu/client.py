@@ -220,7 +220,8 @@ class Session:
             if self._process.problem is not None:
                 raise self._process.problem
             self._examine()
-            raise Judged("internal_error", "kernelwright", f"no context on {self.device.name}: {said}")
+            said = f"no context on {self.device.name}: {said}{_closed() if self.jailed else ''}"
+            raise Judged("internal_error", "kernelwright", said)
         return Hello(
             base=int(words["base"]),
             seconds=float(words["seconds"]),
@@ -355,6 +356,12 @@ def _device_files() -> list[Path]:
     """What the driver opens: its control files and every card. Which card, the environment says; a process
     cannot be given one card's file alone without knowing its minor number."""
     return sorted(path for path in Path("/dev").glob("nvidia*") if path.is_char_device())
+
+
+def _closed() -> str:
+    """A clause, where the jail's user may not open the driver's files."""
+    closed = [str(path) for path in _device_files() if path.stat().st_mode & 0o006 != 0o006]
+    return f" (closed to the jail's user: {', '.join(closed)})" if closed else ""
 
 
 def _library_path() -> dict[str, str]:

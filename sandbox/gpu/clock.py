@@ -16,7 +16,7 @@ from typing import Any
 from cuda.bindings import driver as cuda
 
 from sandbox.gpu.driver import Context, CudaError, Late, Module, call
-from sandbox.gpu.memory import NoRoom, Range, fill, read
+from sandbox.gpu.memory import NoRoom, Range, fill, read, write
 from sandbox.gpu.plans import Plan, Stopped, stopped_by
 
 _SETTLE = 3  # trials of each side that are thrown away
@@ -102,7 +102,7 @@ class _Graph:
 class _Inputs:
     """Copies of all inputs on the device, so that a trial starts without a transfer over the bus."""
 
-    def __init__(self, plans: Sequence[Plan]) -> None:
+    def __init__(self, context: Context, plans: Sequence[Plan]) -> None:
         self._kept: list[dict[str, int]] = []
         self._places: list[int] = []
         for plan in plans:
@@ -112,8 +112,8 @@ class _Inputs:
                     place = int(call("cuMemAlloc", max(buffer.data.size, 1)))
                     places[buffer.allocation.name] = place
                     self._places.append(place)
-                    if buffer.data.size:
-                        call("cuMemcpyHtoD", place, buffer.data.ctypes.data, buffer.data.size)
+                    # On our stream: a copy from ordinary memory may return before it has arrived.
+                    write(context, place, buffer.data)
             self._kept.append(places)
 
     def __getitem__(self, index: int) -> dict[str, int]:
@@ -151,7 +151,7 @@ class _Session:
     ) -> None:
         self._context, self._memory, self._deadline = context, memory, deadline
         self._sides = sides.sides
-        self._inputs = [_Inputs(plans) for _, plans in self._sides]
+        self._inputs = [_Inputs(context, plans) for _, plans in self._sides]
         self._timer = _Timer(context)
         self._room = most_bytes
         self._seen: dict[tuple[int, int, bytes], int] = {}  # side, set, digest -> index of the output

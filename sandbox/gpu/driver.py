@@ -86,8 +86,7 @@ class Context:
         self._primary = call("cuDevicePrimaryCtxRetain", self.device)
         call("cuCtxSetCurrent", self._primary)
         self.stream = call("cuStreamCreate", cuda.CUstream_flags.CU_STREAM_NON_BLOCKING.value)
-        # No access window survives a flush of the cache where none can be set aside.
-        self._limit("CU_LIMIT_PERSISTING_L2_CACHE_SIZE", 0)
+        self._persists = self._set_nothing_aside()
 
     def attribute(self, name: str) -> int:
         kind = getattr(cuda.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
@@ -111,12 +110,21 @@ class Context:
                 time.sleep(_PAUSE)
 
     def reset_persisting(self) -> None:
-        if self.attribute("MAX_PERSISTING_L2_CACHE_SIZE"):
+        """Lines of the L2 cache that were to stay become ordinary ones, which a flush evicts."""
+        if self._persists:
             call("cuCtxResetPersistingL2Cache")
 
-    def _limit(self, name: str, value: int) -> None:
-        if self.attribute("MAX_PERSISTING_L2_CACHE_SIZE"):
-            call("cuCtxSetLimit", getattr(cuda.CUlimit, name), value)
+    def _set_nothing_aside(self) -> bool:
+        """No part of the L2 cache is for lines that stay. False on a card that has no such lines."""
+        if not self.attribute("MAX_PERSISTING_L2_CACHE_SIZE"):
+            return False
+        try:
+            call("cuCtxSetLimit", cuda.CUlimit.CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0)
+        except CudaError as error:
+            if error.name != "CUDA_ERROR_UNSUPPORTED_LIMIT":  # as on a slice of a card
+                raise
+            return False
+        return True
 
     def launch(self, launch: Launching) -> None:
         """Enqueues. The driver copies the parameters before it returns."""

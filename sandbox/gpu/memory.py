@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from cuda.bindings import driver as cuda
 
-from sandbox.gpu.driver import Context, call
+from sandbox.gpu.driver import Context, CudaError, call
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -54,7 +54,10 @@ class Range:
         self._properties.location.id = int(self._context.device)
         granularity = cuda.CUmemAllocationGranularity_flags.CU_MEM_ALLOC_GRANULARITY_MINIMUM
         self._page = int(call("cuMemGetAllocationGranularity", self._properties, granularity))
-        self.base = int(call("cuMemAddressReserve", size, 0, wished, 0))
+        try:
+            self.base = int(call("cuMemAddressReserve", size, 0, wished, 0))
+        except CudaError:  # a wish is no reason to fail
+            self.base = int(call("cuMemAddressReserve", size, 0, 0, 0))
         self._mapped: dict[int, _Pages] = {}  # by where they begin
 
     def map(self, allocations: Sequence[Allocation]) -> None:

@@ -221,6 +221,29 @@ def test_cannot_make_namespaces_or_memory_that_belongs_to_nobody() -> None:
     assert finished.stdout == b"-1 1\n" * 7
 
 
+def test_a_device_is_there_only_where_it_is_named() -> None:
+    """With it comes what its driver needs: shared memory, memory of no process, endless reservations."""
+    ours = next((path for path in map(Path, ("/dev/fuse", "/dev/kvm", "/dev/autofs")) if path.exists()), None)
+    if ours is None:
+        pytest.skip("this machine has no device file but those that every jail has")
+    code = f"""
+import os, resource
+print(os.path.exists({str(ours)!r}))
+print(resource.getrlimit(resource.RLIMIT_DATA)[0] == resource.RLIM_INFINITY)
+for name, do in (("memfd", lambda: os.memfd_create("x")), ("shm", lambda: open("/dev/shm/x", "w"))):
+    try:
+        do()
+        print(name)
+    except OSError:
+        print("no", name)
+"""
+    without = run(code)
+    assert without.stdout.split(b"\n")[:4] == [b"False", b"False", b"no memfd", b"no shm"], without
+    argv = [os.path.realpath(sys.executable), "-I", "-S", "-c", code]
+    named = jail.run(argv, limits=LIMITS, cancel=Cancellation(), python=True, devices=[ours])
+    assert named.stdout.split(b"\n")[:4] == [b"True", b"True", b"memfd", b"shm"], named
+
+
 def test_sees_and_signals_no_outside_process() -> None:
     finished = run(
         "import os\n"

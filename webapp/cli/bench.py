@@ -24,6 +24,8 @@ from agent.translate import TranslateRequest, translate
 from sandbox.cancellation import Cancellation
 from sandbox.emulator.bench import run as emulator_bench
 from sandbox.errors import TaskProblem
+from sandbox.gpu import bench as gpu_bench
+from sandbox.gpu.devices import NoDevice
 from sandbox.types import Problem
 from webapp.cli.bench_programs import Trial, read_list, read_results, run_trials, write_result
 from webapp.cli.common import read_inputs, read_text
@@ -218,6 +220,20 @@ def emulator(options: argparse.Namespace) -> int:
     return GOOD
 
 
+def gpu(options: argparse.Namespace) -> int:
+    """What a card and the GPU backend can do: bandwidth, timing of a kernel against itself and against less
+    work (--repeat: comparisons of a kernel with itself; 200 show a false-positive rate)."""
+    try:
+        result = gpu_bench.measure(say, repeat=options.repeat)
+    except NoDevice as missing:
+        raise TaskProblem(Problem(kind="no_gpu", message=str(missing), hint=missing.how)) from missing
+    if options.json:
+        dump({"benchmark": "gpu", **result})
+    else:
+        print(gpu_bench.table(result))
+    return GOOD if gpu_bench.good(result) else NOT_GOOD
+
+
 def _cell(text: str) -> str:
     return " ".join(text.replace("|", "\\|").split())
 
@@ -241,5 +257,6 @@ BENCHMARKS: dict[str, Callable[[argparse.Namespace], int]] = {
     "emulator": emulator,
     "first-kernel": first_kernel,
     "functions": functions,
+    "gpu": gpu,
     "programs": programs,
 }

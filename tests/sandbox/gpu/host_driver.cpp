@@ -82,6 +82,14 @@ void saxpy(Module *, const std::string &p) {
     float a = parameter<float>(p, 4), *x = parameter<float *>(p, 8), *y = parameter<float *>(p, 16);
     for (int i = 0; i < n; i++) y[i] = a * x[i] + y[i];
 }
+// The two of sandbox/gpu/bench.py: so many vectors copied, and some of them again.
+void copy(Module *, const std::string &p) {
+    memcpy(parameter<void *>(p, 16), parameter<void *>(p, 8), 16 * parameter<u64>(p, 0));
+}
+void more(Module *module, const std::string &p) {
+    std::string less = p.substr(0, 8) + p.substr(16);
+    for (int i = 0; i < 2; i++) copy(module, less);
+}
 // count: *y = counter++. What a module keeps between launches.
 void count(Module *module, const std::string &p) { *parameter<uint32_t *>(p, 0) = module->counter++; }
 // poke: *address = value. Parameters: char *address, int value.
@@ -99,7 +107,9 @@ void wait(Module *, const std::string &p) {
 using Kernel = void (*)(Module *, const std::string &);
 const std::map<std::string, Kernel> kernels = {{"add", add},   {"count", count}, {"poke", poke}, {"hang", hang},
                                                {"check", check}, {"rot", rot},     {"die", die},   {"wait", wait},
-                                               {"_Z5saxpyifPKfPf", saxpy}};
+                                               {"_Z5saxpyifPKfPf", saxpy},
+                                               {"_Z4copyxPK6float4PS_", copy},
+                                               {"_Z4morexxPK6float4PS_", more}};
 struct Function {
     Module *module;
     Kernel kernel;

@@ -12,6 +12,7 @@ from host_card import HostCard, health, host_card, host_driver
 from sandbox import client, doctor
 from sandbox.cancellation import Cancellation
 from sandbox.errors import TaskProblem
+from sandbox.gpu import bench
 from sandbox.gpu.lease import quarantine
 from sandbox.tasks.load import load_task
 from sandbox.types import Evaluation
@@ -76,6 +77,23 @@ def test_a_card_of_another_kind_is_not_used(host_card: HostCard) -> None:
     assert (evaluation.verdict, evaluation.backend, evaluation.timing) == ("passed", "emulator", None)
     with pytest.raises(TaskProblem, match=r"no card here runs code for sm_80: Host Card \(sm_90\)"):
         judged("", backend="gpu", target="sm_80")
+
+
+def test_the_benchmark_prints_its_table(host_card: HostCard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a row is good says nothing here: a copy in host memory has no card's bandwidth."""
+    monkeypatch.setattr(bench, "LARGE", 1 << 18)
+    monkeypatch.setattr(bench, "SMALL", 1 << 12)
+    said: list[str] = []
+    result = bench.measure(said.append, repeat=1)
+    rows = {row["what"]: row for row in result["rows"]}
+    assert rows["jail"]["good"]
+    assert rows["replays of a 4 MiB copy"]["found"].startswith("10 of 10 right")
+    assert rows["launches are timed as"]["found"] == "graph"
+    assert rows["kernels can reach host memory"]["found"] == "no"
+    lines = bench.table(result).splitlines()
+    assert lines[0].startswith("Host Card, GPU-")
+    assert len(lines) == 4 + len(rows)
+    assert said[-1].startswith("a kernel with itself: 1 of 1")
 
 
 def test_the_doctor_lists_and_heals(host_card: HostCard) -> None:
