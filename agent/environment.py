@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import TypeVar
 
 from agent.events import Compiled, Event, Log, Measured, Stage, Timed, Verified
 from sandbox import client, progress
 from sandbox.cancellation import Cancellation
 from sandbox.tasks.base import Task, TaskSpec
-from sandbox.types import Evaluation
+from sandbox.types import Compilation, Evaluation
+
+_Result = TypeVar("_Result")
 
 
 class JudgeEnvironment:
@@ -24,18 +27,24 @@ class JudgeEnvironment:
         return self._judge.task.spec
 
     def step(self, turn: int, source: str) -> Generator[Event, None, Evaluation]:
-        judging = self._judge.evaluate(source)
-        try:
-            while True:
-                yield _event(turn, next(judging))
-        except StopIteration as stop:
-            evaluation: Evaluation = stop.value
-            return evaluation
-        finally:
-            judging.close()
+        return (yield from _told(turn, self._judge.evaluate(source)))
+
+    def compile(self, turn: int, source: str) -> Generator[Event, None, tuple[bool, Compilation]]:
+        return (yield from _told(turn, self._judge.compile(source)))
 
     def close(self) -> None:
         self._judge.close()
+
+
+def _told(turn: int, working: Generator[progress.Progress, None, _Result]) -> Generator[Event, None, _Result]:
+    try:
+        while True:
+            yield _event(turn, next(working))
+    except StopIteration as stop:
+        result: _Result = stop.value
+        return result
+    finally:
+        working.close()
 
 
 def _event(turn: int, said: progress.Progress) -> Event:

@@ -17,6 +17,9 @@ EndReason = Literal[
     "finished",  # the policy had nothing left to try, or said so
     "turn_limit",
     "time_limit",
+    "token_limit",
+    "cost_limit",
+    "model_unavailable",  # the language model could not be asked, after every attempt
     "cancelled",
     "bad_input",  # the task cannot be judged as given; `problem` says why
     "unsupported",  # the policy cannot translate this; `problem` names construct, line and why
@@ -42,11 +45,45 @@ class TurnStarted(Data):
 
 
 class TextDelta(Data):
-    """A piece of the policy's prose as it is written. Sent, never stored; `reflected` carries the whole."""
+    """A piece of what the policy writes, as it comes. Sent, never stored; `answered` carries the whole."""
 
     type: Literal["text_delta"] = "text_delta"
     turn: int
     text: str
+    thought: bool = False  # thinking aloud, where the model tells it apart
+
+
+class Answered(Data):
+    """One whole answer of a language model, and what it took."""
+
+    type: Literal["answered"] = "answered"
+    turn: int
+    model: str
+    text: str
+    plan: str = ""  # what it says it tries, one sentence
+    lesson: str = ""  # what it says it learned from the turn before, one sentence
+    repairs: list[str] = Field(default_factory=list)  # what was put right in its source without asking
+    skills: list[str] = Field(default_factory=list)  # skills that were in its prompt
+    finish_reason: str  # "stop", "length", "tool_calls", "content_filter", "cut"
+    prompt_tokens: int
+    completion_tokens: int
+    estimated: bool = False  # the server did not count
+    cost: float | None = None  # of all attempts; None where no price is known
+    seconds: float
+    first_token_seconds: float | None = None
+    attempts: int = 1
+
+
+class ToolUsed(Data):
+    """The policy used one of its tools, and what it was told."""
+
+    type: Literal["tool"] = "tool"
+    turn: int
+    tool: str
+    arguments: str  # as the model wrote them: JSON, or what it took for that
+    observation: str
+    ok: bool  # False: no such tool, arguments that do not fit, an edit that does not apply
+    seconds: float
 
 
 class RangeEdit(Data):
@@ -69,11 +106,12 @@ class Edited(Data):
 
 
 class ActionTaken(Data):
-    """What the policy chose to do. `submit` hands the candidate to the judge; `source` is the whole of it."""
+    """What the policy chose to do. `submit` hands the candidate to the judge; `source` is the whole of it.
+    `none`: it wrote nothing that could be judged; `reason` says why."""
 
     type: Literal["action"] = "action"
     turn: int
-    action: Literal["submit", "finish"]
+    action: Literal["submit", "finish", "none"]
     source: str = ""
     reason: str = ""
 
@@ -155,6 +193,8 @@ Event = (
     RunStarted
     | TurnStarted
     | TextDelta
+    | Answered
+    | ToolUsed
     | Edited
     | ActionTaken
     | Log

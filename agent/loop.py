@@ -10,6 +10,7 @@ import time
 from collections.abc import Generator, Iterator
 
 from agent.edits import edited_events
+from agent.endings import RunEnds
 from agent.events import (
     ActionTaken,
     Edited,
@@ -22,11 +23,11 @@ from agent.events import (
     TurnStarted,
 )
 from agent.limits import Limits
-from agent.protocols import Environment, Finish, Policy, Submit
+from agent.protocols import Environment, Finish, Policy, Submit, Unusable
 from agent.trajectory import Trajectory
 from sandbox.cancellation import Cancellation
 from sandbox.errors import Cancelled, TaskProblem
-from sandbox.types import Problem
+from sandbox.types import Evaluation, Problem
 
 CANDIDATE_FILE = "kernel.cu"
 
@@ -46,6 +47,8 @@ def run(policy: Policy, environment: Environment, limits: Limits, cancel: Cancel
                 break
             trajectory.apply(event)
             yield event
+    except RunEnds as ending:
+        reason, message = ending.reason, ending.message
     except Cancelled:
         reason, message = "cancelled", "cancelled; every process started for it has been stopped"
     except TaskProblem as error:
@@ -79,15 +82,20 @@ def _turns(
         if time.monotonic() - began > limits.seconds:
             return "time_limit", f"stopped after {limits.seconds:.0f} s; the best turn is kept"
         turn_began = time.monotonic()
-        action = policy.act(trajectory)
+        action = yield from policy.act(trajectory)
         if isinstance(action, Finish):
             return "finished", action.reason
-        yield TurnStarted(turn=turn, title=action.title, base_turn=action.base_turn)
-        for edit in _edits(trajectory, turn, action, version):
-            version = edit.version
-            yield edit
-        yield ActionTaken(turn=turn, action="submit", source=action.source)
-        evaluation = yield from environment.step(turn, action.source)
+        if len(trajectory.turns) < turn:
+            yield TurnStarted(turn=turn, title=action.title, base_turn=action.base_turn)
+        if isinstance(action, Submit):
+            for edit in _edits(trajectory, turn, action, version):
+                version = edit.version
+                yield edit
+            yield ActionTaken(turn=turn, action="submit", source=action.source)
+            evaluation = yield from environment.step(turn, action.source)
+        else:
+            yield ActionTaken(turn=turn, action="none", reason=action.why)
+            evaluation = _nothing_to_judge(action, environment)
         trajectory.turns[turn - 1].evaluation = evaluation  # so that the reflection sees it
         yield Reflected(turn=turn, text=policy.reflect(trajectory))
         best = trajectory.best
@@ -101,9 +109,20 @@ def _turns(
     return "turn_limit", f"{used} used; the best turn is kept"
 
 
+def _nothing_to_judge(action: Unusable, environment: Environment) -> Evaluation:
+    """A turn without a candidate does not compile: that is what it is worth, and whose fault it is."""
+    return Evaluation(
+        verdict="compile_error",
+        fault="candidate",
+        message=action.why,
+        backend=environment.backend,
+        target=environment.target,
+    )
+
+
 def _edits(trajectory: Trajectory, turn: int, action: Submit, version: int) -> Iterator[Edited]:
-    """From what the editor shows (the turn before) to the new candidate."""
-    shown = trajectory.turns[turn - 2].source if turn > 1 else ""
+    """From what the editor shows (the last turn that had a candidate) to the new one."""
+    shown = next((t.source for t in reversed(trajectory.turns[: turn - 1]) if t.source), "")
     return edited_events(turn, shown, action.source, file=CANDIDATE_FILE, version=version)
 
 

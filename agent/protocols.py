@@ -9,7 +9,7 @@ from typing import Protocol
 from agent.events import Event
 from agent.trajectory import Trajectory
 from sandbox.tasks.base import TaskSpec
-from sandbox.types import Evaluation
+from sandbox.types import Compilation, Evaluation
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,16 @@ class Finish:
     reason: str
 
 
-Action = Submit | Finish
+@dataclass(frozen=True)
+class Unusable:
+    """The policy had its turn and wrote no candidate; `why` is told to it and to the reader."""
+
+    why: str
+    title: str
+    base_turn: int | None = None
+
+
+Action = Submit | Finish | Unusable
 
 
 class Policy(Protocol):
@@ -36,8 +45,12 @@ class Policy(Protocol):
 
     name: str
 
-    def act(self, trajectory: Trajectory) -> Action:
-        """Raises TaskProblem when it cannot translate the task (construct, line, why)."""
+    def act(self, trajectory: Trajectory) -> Generator[Event, None, Action]:
+        """Yields what can be told meanwhile, and returns the action.
+
+        A policy that takes its time yields `turn_started` first; for others the loop does, from the action.
+        Raises TaskProblem when it cannot translate the task (construct, line, why), and RunEnds.
+        """
 
     def reflect(self, trajectory: Trajectory) -> str:
         """After a judged turn: what was measured, and what it means for the next step."""
@@ -54,6 +67,9 @@ class Environment(Protocol):
 
     def step(self, turn: int, source: str) -> Generator[Event, None, Evaluation]:
         """Yields log, stage, compiled, verified, measured, timed; returns the evaluation."""
+
+    def compile(self, turn: int, source: str) -> Generator[Event, None, tuple[bool, Compilation]]:
+        """Compiles only, which is quicker. Yields log and stage; returns whether nvcc took it."""
 
 
 class Translator(Protocol):

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from agent.events import ActionTaken, Event, Reflected, RunEnded, RunStarted, TurnEnded, TurnStarted
+from agent.events import (
+    ActionTaken,
+    Answered,
+    Event,
+    Reflected,
+    RunEnded,
+    RunStarted,
+    ToolUsed,
+    TurnEnded,
+    TurnStarted,
+)
 from sandbox.tasks.base import TaskSpec
 from sandbox.types import Evaluation
 
@@ -20,6 +30,13 @@ class Turn:
     source: str = ""
     evaluation: Evaluation | None = None
     reflection: str = ""
+    answers: list[Answered] = field(default_factory=list)
+    tools: list[ToolUsed] = field(default_factory=list)
+
+    @property
+    def plan(self) -> str:
+        """What the model said it would try, else the turn's title."""
+        return next((a.plan for a in reversed(self.answers) if a.plan), self.title)
 
 
 @dataclass
@@ -38,6 +55,10 @@ class Trajectory:
                 self.turns.append(Turn(event.turn, event.title, event.base_turn))
             case ActionTaken(action="submit"):
                 self.turns[event.turn - 1].source = event.source
+            case Answered():
+                self.turns[event.turn - 1].answers.append(event)
+            case ToolUsed():
+                self.turns[event.turn - 1].tools.append(event)
             case Reflected():
                 self.turns[event.turn - 1].reflection = event.text
             case TurnEnded():

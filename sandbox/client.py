@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from typing import TypeVar
 
+from sandbox import toolchain
 from sandbox.cancellation import Cancellation
-from sandbox.errors import TaskProblem
-from sandbox.evaluate import Pipeline
+from sandbox.errors import Judged, TaskProblem
+from sandbox.evaluate import Pipeline, Report
 from sandbox.gpu.client import usable
 from sandbox.gpu.devices import Device, NoDevice
-from sandbox.progress import Progress
+from sandbox.progress import LogChunk, Progress, StageAt
 from sandbox.targets import DEFAULT_TARGET, TARGETS
 from sandbox.tasks.base import Task
-from sandbox.types import Backend, Evaluation, Problem
+from sandbox.types import Backend, Compilation, Evaluation, Problem
+
+_Result = TypeVar("_Result")
 
 _POLL_SECONDS = 0.2  # how long a cancellation from outside may go unseen by a waiting caller
 
@@ -44,14 +48,36 @@ class Judge:
 
     def evaluate(self, source: str) -> Generator[Progress, None, Evaluation]:
         """Yields progress as it happens. Raises Cancelled, and TaskProblem where the task is at fault."""
+        return self._aside(lambda report: self._pipeline.evaluate(source, report))
+
+    def compile(self, source: str) -> Generator[Progress, None, tuple[bool, Compilation]]:
+        """Compiles only: whether nvcc took it, and what it said. Raises Cancelled."""
+        return self._aside(lambda report: self._compile(source, report))
+
+    def _compile(self, source: str, report: Report) -> tuple[bool, Compilation]:
+        report(StageAt("compile", "nvcc"))
+        try:
+            compiled = toolchain.compile_candidate(
+                source,
+                target=self.target,
+                cancel=self._cancel,
+                on_log=lambda text: report(LogChunk("nvcc", text)),
+            )
+        except Judged as ended:
+            return False, Compilation(seconds=0.0, log=ended.message, diagnostics=[], kernels=[])
+        return compiled.ok, compiled.compilation
+
+    def _aside(self, job: Callable[[Report], _Result]) -> Generator[Progress, None, _Result]:
+        """Does a job in a thread and yields what it reports meanwhile."""
         said: queue.SimpleQueue[Progress | None] = queue.SimpleQueue()
-        result: list[Evaluation | BaseException] = []
+        result: list[_Result] = []
+        failed: list[BaseException] = []
 
         def work() -> None:
             try:
-                result.append(self._pipeline.evaluate(source, said.put))
+                result.append(job(said.put))
             except BaseException as error:  # handed to the caller's thread below
-                result.append(error)
+                failed.append(error)
             said.put(None)
 
         worker = threading.Thread(target=work, name="judge", daemon=True)
@@ -71,10 +97,9 @@ class Judge:
             raise
         finally:
             worker.join()
-        outcome = result[0]
-        if isinstance(outcome, BaseException):
-            raise outcome
-        return outcome
+        if failed:
+            raise failed[0]
+        return result[0]
 
     def close(self) -> None:
         self._pipeline.close()

@@ -7,10 +7,11 @@ help is remembered and left behind; the best turn is kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from agent.events import Event
 from agent.protocols import Action, Draft, Finish, Move, Submit, Translator
 from agent.trajectory import Trajectory, Turn
 from sandbox.errors import TaskProblem
@@ -40,7 +41,8 @@ class BuiltinPolicy:
     def translator(self) -> Translator:
         return self.make_translator()
 
-    def act(self, trajectory: Trajectory) -> Action:
+    def act(self, trajectory: Trajectory) -> Generator[Event, None, Action]:
+        yield from ()  # it decides at once
         turn = len(trajectory.turns) + 1
         if turn == 1 and self.start_from is not None:
             self._seen.add(self.start_from)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
+from agent.events import Event
 from agent.protocols import Action, Finish, Submit
 from agent.trajectory import Trajectory
 
@@ -14,7 +15,8 @@ class ScriptedPolicy:
     sources: Sequence[str]
     name: str = "scripted"
 
-    def act(self, trajectory: Trajectory) -> Action:
+    def act(self, trajectory: Trajectory) -> Generator[Event, None, Action]:
+        yield from ()
         done = len(trajectory.turns)
         if done == len(self.sources):
             return Finish("the script is at its end")

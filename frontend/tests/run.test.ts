@@ -44,6 +44,14 @@ function numbered(events: RunEvent[], from = 1): Timestamped[] {
 
 const started: RunEvent = { type: "run_started", task, policy: "builtin", backend: "emulator", target: "sm_90", turn_limit: 8 };
 
+function answer(text: string): RunEvent {
+  return {
+    ...{ type: "answered", turn: 1, model: "m", text, plan: "", lesson: "", repairs: [], skills: [] },
+    ...{ finish_reason: "stop", prompt_tokens: 9, completion_tokens: 3, estimated: false, cost: null },
+    ...{ seconds: 1, first_token_seconds: 0.1, attempts: 1 },
+  };
+}
+
 function turnEvents(turn: number, base: number | null, score: number): RunEvent[] {
   return [
     { type: "turn_started", turn, title: `try ${turn}`, base_turn: base },
@@ -78,12 +86,17 @@ describe("fold", () => {
   it("shows prose as it is written, without a number, until the reflection carries it", () => {
     const view = fold(EMPTY_RUN, [
       ...numbered([started, { type: "turn_started", turn: 1, title: "a", base_turn: null }]),
-      { seq: 0, at: 1, event: { type: "text_delta", turn: 1, text: "Tile " } },
-      { seq: 0, at: 2, event: { type: "text_delta", turn: 1, text: "it." } },
+      { seq: 0, at: 1, event: { type: "text_delta", turn: 1, text: "Tile ", thought: false } },
+      { seq: 0, at: 2, event: { type: "text_delta", turn: 1, text: "it.", thought: false } },
     ]);
     expect(view.turns[0]?.prose).toBe("Tile it.");
     expect(view.lastSeq).toBe(2);
-    const after = fold(view, [{ seq: 3, at: 3, event: { type: "reflected", turn: 1, text: "Tile it." } }]);
+    const answered = { seq: 3, at: 3, event: answer("Tile it.") };
+    const whole = fold(view, [answered]);
+    expect(whole.turns[0]?.prose).toBe("Tile it.");
+    const reloaded = fold(EMPTY_RUN, [...view.events, answered]); // the pieces were never stored
+    expect(reloaded.turns[0]?.prose).toBe("Tile it.");
+    const after = fold(whole, [{ seq: 4, at: 4, event: { type: "reflected", turn: 1, text: "Tile it." } }]);
     expect(after.turns[0]?.prose).toBe("");
     expect(after.turns[0]?.reflection).toBe("Tile it.");
   });

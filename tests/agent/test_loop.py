@@ -6,15 +6,27 @@ from collections.abc import Generator
 
 import pytest
 
-from agent.events import Event, Log, RunEnded, RunStarted, TurnEnded, event_adapter
+from agent.endings import RunEnds
+from agent.events import (
+    ActionTaken,
+    Event,
+    Log,
+    RunEnded,
+    RunStarted,
+    TextDelta,
+    TurnEnded,
+    TurnStarted,
+    event_adapter,
+)
 from agent.limits import Limits
 from agent.loop import run
 from agent.policies.scripted import ScriptedPolicy
-from agent.trajectory import fold
+from agent.protocols import Action, Finish, Submit, Unusable
+from agent.trajectory import Trajectory, fold
 from sandbox.cancellation import Cancellation
 from sandbox.errors import TaskProblem
 from sandbox.tasks.base import Inputs, TaskSpec
-from sandbox.types import Evaluation, Metrics, Problem
+from sandbox.types import Compilation, Evaluation, Metrics, Problem
 
 SPEC = TaskSpec(
     language="c",
@@ -56,6 +68,10 @@ class Given:
             raise outcome
         return evaluation(outcome)
 
+    def compile(self, turn: int, source: str) -> Generator[Event, None, tuple[bool, Compilation]]:
+        yield Log(turn=turn, stream="nvcc", text=source)
+        return True, Compilation(seconds=0.1, log="", diagnostics=[], kernels=[])
+
 
 def play(environment: Given, turns: int = 8, cancel: Cancellation | None = None) -> list[Event]:
     policy = ScriptedPolicy([f"kernel {i}\n" for i in range(len(environment.outcomes))])
@@ -90,6 +106,47 @@ def test_the_turn_limit_ends_the_run() -> None:
     ended = play(Given(50.0, 60.0, 70.0), turns=2)[-1]
     assert isinstance(ended, RunEnded)
     assert (ended.reason, ended.best_turn) == ("turn_limit", 2)
+
+
+class Talking:
+    """A policy that says its turns itself; each act does one thing given."""
+
+    name = "talking"
+
+    def __init__(self, *acts: Action | RunEnds) -> None:
+        self.acts = list(acts)
+
+    def act(self, trajectory: Trajectory) -> Generator[Event, None, Action]:
+        turn = len(trajectory.turns) + 1
+        yield TurnStarted(turn=turn, title="thinking", base_turn=None)
+        yield TextDelta(turn=turn, text="hm")
+        act = self.acts.pop(0)
+        if isinstance(act, RunEnds):
+            raise act
+        return act
+
+    def reflect(self, trajectory: Trajectory) -> str:
+        return "so"
+
+
+def test_a_turn_without_a_candidate_counts_and_does_not_compile() -> None:
+    policy = Talking(Unusable("no code in the answer", "t"), Submit("kernel", "t"), Finish("done"))
+    events = list(run(policy, Given(None, 50.0), Limits(), Cancellation()))
+    trajectory = fold(events)
+    first, second, _ = trajectory.turns
+    assert first.evaluation is not None
+    assert (first.evaluation.verdict, first.evaluation.message) == ("compile_error", "no code in the answer")
+    assert (first.source, second.source) == ("", "kernel")
+    assert [e.action for e in events if isinstance(e, ActionTaken)] == ["none", "submit"]
+    assert [e.turn for e in events if isinstance(e, TurnStarted)] == [1, 2, 3]  # each once
+    assert trajectory.best is second
+
+
+def test_a_limit_of_the_policys_own_ends_the_run_with_its_reason() -> None:
+    policy = Talking(Submit("kernel", "t"), RunEnds("token_limit", "all tokens are used"))
+    ended = list(run(policy, Given(50.0), Limits(), Cancellation()))[-1]
+    assert isinstance(ended, RunEnded)
+    assert (ended.reason, ended.message, ended.best_turn) == ("token_limit", "all tokens are used", 1)
 
 
 def test_a_cancelled_run_says_so_and_starts_no_turn() -> None:

@@ -22,6 +22,9 @@ export type EndReason =
   | "finished"
   | "turn_limit"
   | "time_limit"
+  | "token_limit"
+  | "cost_limit"
+  | "model_unavailable"
   | "cancelled"
   | "bad_input"
   | "unsupported"
@@ -46,13 +49,36 @@ export type BackendChoice =
   | "emulator"
   | "gpu";
 
-/** What the policy chose to do. `submit` hands the candidate to the judge; `source` is the whole of it. */
+/**
+ * What the policy chose to do. `submit` hands the candidate to the judge; `source` is the whole of it.
+ * `none`: it wrote nothing that could be judged; `reason` says why.
+ */
 export interface ActionTaken {
   type: "action";
   turn: number;
-  action: "submit" | "finish";
+  action: "submit" | "finish" | "none";
   source: string;
   reason: string;
+}
+
+/** One whole answer of a language model, and what it took. */
+export interface Answered {
+  type: "answered";
+  turn: number;
+  model: string;
+  text: string;
+  plan: string;
+  lesson: string;
+  repairs: string[];
+  skills: string[];
+  finish_reason: string;
+  prompt_tokens: number;
+  completion_tokens: number;
+  estimated: boolean;
+  cost: number | null;
+  seconds: number;
+  first_token_seconds: number | null;
+  attempts: number;
 }
 
 /** One array of the `inputs` block, every field optional: what is not said is inferred. */
@@ -599,11 +625,12 @@ export interface TaskSpec {
   graph: Record<string, unknown> | null;
 }
 
-/** A piece of the policy's prose as it is written. Sent, never stored; `reflected` carries the whole. */
+/** A piece of what the policy writes, as it comes. Sent, never stored; `answered` carries the whole. */
 export interface TextDelta {
   type: "text_delta";
   turn: number;
   text: string;
+  thought: boolean;
 }
 
 export interface Timed {
@@ -623,6 +650,17 @@ export interface Timing {
   trials: number | null;
   slowed: string[];
   implausible: string;
+}
+
+/** The policy used one of its tools, and what it was told. */
+export interface ToolUsed {
+  type: "tool";
+  turn: number;
+  tool: string;
+  arguments: string;
+  observation: string;
+  ok: boolean;
+  seconds: number;
 }
 
 export interface TurnEnded {
@@ -679,6 +717,8 @@ export type RunEvent =
   | RunStarted
   | TurnStarted
   | TextDelta
+  | Answered
+  | ToolUsed
   | Edited
   | ActionTaken
   | Log

@@ -132,6 +132,12 @@ function apply(view: RunView, { event, at }: Timestamped): RunView {
       };
     case "text_delta":
       return change(view, event.turn, (turn) => ({ ...turn, prose: turn.prose + event.text }));
+    case "answered": // after a reload, the pieces are gone: the whole answer stands for them
+      return change(view, event.turn, (turn) =>
+        turn.prose.endsWith(event.text) ? turn : { ...turn, prose: turn.prose + event.text },
+      );
+    case "tool": // seen in the list of events
+      return view;
     case "edited":
       return change(view, event.turn, (turn) => edit(turn, event));
     case "action":

@@ -71,6 +71,10 @@ function summary(event: RunEvent): string {
     case "text_delta":
     case "reflected":
       return event.text;
+    case "answered":
+      return `${event.model}, ${event.completion_tokens} tokens: ${event.plan || event.text}`;
+    case "tool":
+      return `${event.tool}${event.ok ? "" : " refused"}: ${event.observation}`;
     case "log":
       return `${event.stream}: ${event.text}`;
     case "edited":
