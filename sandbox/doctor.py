@@ -11,6 +11,7 @@ from sandbox.errors import ToolchainMissing
 from sandbox.gpu.client import usable
 from sandbox.gpu.devices import NoDevice, devices, sickness
 from sandbox.gpu.lease import heal, quarantined
+from sandbox.program.libraries import OFFERED
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Finding:
 def examine() -> list[Finding]:
     """Everything, in the order in which the judge needs it. The first time builds C++."""
     found = [_nvcc(), _host_compiler(), _jail(), _native()]
-    return [*found, _programs(found), _torch(), _gpu()]
+    return [*found, _programs(found), _libraries(), _torch(), _gpu()]
 
 
 def _nvcc() -> Finding:
@@ -70,6 +71,17 @@ def _programs(needs: Sequence[Finding]) -> Finding:
     if missing:
         return Finding("programs", False, f"kernelwright exec needs {', '.join(missing)}", "get these first")
     return Finding("programs", True, "kernelwright exec runs whole CUDA programs here", "")
+
+
+def _libraries() -> Finding:
+    """What cuBLAS and cuRAND compute with in `kernelwright exec`; programs without them need neither."""
+    missing = [library for library in OFFERED.values() if library.missing]
+    if missing:
+        what = f"not for programs that call {', '.join(library.title for library in missing)}"
+        how = "; ".join(library.missing for library in missing)
+        return Finding("libraries", False, what, how, needed=False)
+    detail = ", ".join(f"{library.title}: {library.find() or 'our own'}" for library in OFFERED.values())
+    return Finding("libraries", True, detail, "", needed=False)
 
 
 def _torch() -> Finding:

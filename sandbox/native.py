@@ -55,6 +55,20 @@ class Target:
 
 _ENGINE = Folder("emulator/runtime", _ENGINE_FLAGS)
 
+
+def _cuda_library(name: str, version: int) -> Target:
+    """One of CUDA's libraries. It finds the runtime in the program that is linked to both."""
+    soname = f"lib{name}.so.{version}"
+    flags = ("-O3", "-march=native", "-fvisibility=hidden", "-fcx-limited-range", "-Wno-psabi")
+    return Target(
+        name=name,
+        folders=(Folder(f"cudalibs/{name}", flags, includes=("cudart", "emulator/runtime")),),
+        product=soname,
+        link_flags=("-shared", f"-Wl,-soname,{soname}", "-Wl,-Bsymbolic", "-pthread", "-ldl"),
+        links=(f"lib{name}.so",),
+    )
+
+
 TARGETS = {
     target.name: target
     for target in (
@@ -78,6 +92,9 @@ TARGETS = {
             product="kw-record",
             link_flags=("-ldl",),
         ),
+        _cuda_library("cublas", 13),
+        _cuda_library("cufft", 12),
+        _cuda_library("curand", 10),
     )
 }
 

@@ -13,7 +13,7 @@ void follow(std::vector<Node *> &tails, const std::vector<Node *> &others) {
 }
 
 NodeType type_of(const Work &work) {
-    constexpr NodeType types[] = {kKernelNode, kCopyNode, kFillNode, kHostNode, kRecordNode, kWaitNode, kEmptyNode, kGraphNode};
+    constexpr NodeType types[] = {kKernelNode, kCopyNode, kFillNode, kHostNode, kRecordNode, kWaitNode, kEmptyNode, kGraphNode, kKernelNode};
     return types[work.index()];
 }
 

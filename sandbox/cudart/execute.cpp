@@ -82,13 +82,18 @@ class Executing final : public Backend {
         if (which == kMallocHeapSize) memory_.heap.limit(value);
     }
     void reset() override;
+    cudaError_t library(const LibraryCall &call) override;
+    int threads() const override { return options_.threads; }
     void finish();
 
     kw::ImageTable &images() { return memory_.images; }
 
   private:
+    class LibraryMemory;
+
     void configure();
-    cudaError_t outside(const char *call, const char *verb, Address at, size_t bytes);
+    // `access`: "read of".
+    cudaError_t outside(const char *call, const std::string &access, Address at, size_t bytes);
     void report_findings(const std::string &kernel);
     void report(const char *kind, const std::string &message, Address at, const char *call);
 
@@ -100,6 +105,7 @@ class Executing final : public Backend {
     size_t reported_ = 0;  // of them
     double used_ = 0;  // seconds of kernels so far
     uint64_t launches_ = 0, allocations_ = 0;
+    std::map<std::string, uint64_t> library_calls_;
     std::set<std::string> said_;
     pid_t process_ = getpid();
 };
@@ -149,7 +155,7 @@ cudaError_t Executing::release(Address address) {
 
 cudaError_t Executing::fill(Address to, int value, size_t bytes, const char *call) {
     const kw::Allocation *allocation = memory_.find(to, bytes);
-    if (!allocation) return outside(call, "write", to, bytes);
+    if (!allocation) return outside(call, "write of", to, bytes);
     std::memset(kw::Device::pointer(to), value, bytes);
     memory_.mark(*allocation, to, bytes);
     return cudaSuccess;
@@ -157,8 +163,8 @@ cudaError_t Executing::fill(Address to, int value, size_t bytes, const char *cal
 
 cudaError_t Executing::copy(Address to, Address from, size_t bytes, const char *call) {
     const kw::Allocation *target = memory_.find(to, bytes), *source = memory_.find(from, bytes);
-    if (!target) return outside(call, "write", to, bytes);
-    if (!source) return outside(call, "read", from, bytes);
+    if (!target) return outside(call, "write of", to, bytes);
+    if (!source) return outside(call, "read of", from, bytes);
     std::memmove(kw::Device::pointer(to), kw::Device::pointer(from), bytes);
     memory_.copy_marks(*target, to, *source, from, bytes);
     return cudaSuccess;
@@ -166,14 +172,14 @@ cudaError_t Executing::copy(Address to, Address from, size_t bytes, const char *
 
 cudaError_t Executing::upload(Address to, const void *from, size_t bytes, const char *call) {
     const kw::Allocation *target = memory_.find(to, bytes);
-    if (!target) return outside(call, "write", to, bytes);
+    if (!target) return outside(call, "write of", to, bytes);
     std::memcpy(kw::Device::pointer(to), from, bytes);
     memory_.mark(*target, to, bytes);
     return cudaSuccess;
 }
 
 cudaError_t Executing::download(void *to, Address from, size_t bytes, const char *call) {
-    if (!memory_.find(from, bytes)) return outside(call, "read", from, bytes);
+    if (!memory_.find(from, bytes)) return outside(call, "read of", from, bytes);
     std::memcpy(to, kw::Device::pointer(from), bytes);
     return cudaSuccess;
 }
@@ -196,10 +202,10 @@ void Executing::report(const char *kind, const std::string &message, Address at,
                               ",\"address\":" + std::to_string(at) + ",\"space\":\"global\",\"call\":" + kw::quoted(call) + "}");
 }
 
-cudaError_t Executing::outside(const char *call, const char *verb, Address at, size_t bytes) {
+cudaError_t Executing::outside(const char *call, const std::string &access, Address at, size_t bytes) {
     kw::Neighbour near = memory_.neighbour(at, bytes);
     report(near.freed ? "use after free" : "out of bounds",
-           std::string(verb) + " of " + kw::with_commas(bytes) + " bytes at " + kw::hexadecimal(at) + ", " + near.where, at, call);
+           access + " " + kw::with_commas(bytes) + " bytes at " + kw::hexadecimal(at) + ", " + near.where, at, call);
     return cudaErrorInvalidValue;
 }
 
@@ -259,6 +265,76 @@ cudaError_t Executing::launch(Launch launch) {
     return cudaSuccess;
 }
 
+// What a call of a library does to memory. One finding of a kind is enough for an argument of a call.
+class Executing::LibraryMemory final : public DeviceMemory {
+  public:
+    LibraryMemory(Executing &device, const std::string &call) : device_(device), call_(call) {}
+
+    bool reads(const char *what, const void *at, const Rows &rows) override {
+        bool initcheck = device_.options_.checks & kw::INITCHECK;
+        return each(at, rows, [&](const kw::Allocation *allocation, Address from, size_t bytes) {
+            if (!allocation) return outside("read of", what, from, bytes);
+            if (initcheck && !device_.memory_.initialised(*allocation, from, bytes)) unwritten(what, *allocation, from, bytes);
+            return true;
+        });
+    }
+
+    bool writes(const char *what, const void *at, const Rows &rows) override {
+        return each(at, rows, [&](const kw::Allocation *allocation, Address from, size_t bytes) {
+            if (!allocation) return outside("write of", what, from, bytes);
+            device_.memory_.mark(*allocation, from, bytes);
+            return true;
+        });
+    }
+
+    bool failed = false;  // as a kernel fails that leaves its memory
+
+  private:
+    template <class Visit>
+    bool each(const void *at, const Rows &rows, Visit visit) {
+        Address from = address_of(at);
+        size_t bytes = rows.bytes, left = rows.rows;
+        // Rows without a gap are one.
+        if (rows.grow == 0 && rows.pitch == static_cast<ptrdiff_t>(bytes) && left) bytes *= std::exchange(left, 1);
+        const kw::Allocation *allocation = nullptr;
+        for (; left; --left, from += rows.pitch, bytes += rows.grow) {
+            if (!bytes) continue;
+            if (!allocation || !allocation->holds(from, bytes)) allocation = device_.memory_.find(from, bytes);
+            if (!visit(allocation, from, bytes)) return false;
+        }
+        return true;
+    }
+
+    bool outside(const char *access, const char *what, Address at, size_t bytes) {
+        failed = true;
+        device_.outside(call_.c_str(), std::string(access) + " " + what + ",", at, bytes);
+        return false;
+    }
+
+    void unwritten(const char *what, const kw::Allocation &allocation, Address at, size_t bytes) {
+        if (!device_.said_.insert(call_ + " " + what + " " + std::to_string(allocation.address)).second) return;
+        device_.report("uninitialised",
+                       std::string("read of ") + what + ", " + kw::with_commas(bytes) + " bytes at " + kw::hexadecimal(at) +
+                           ", in " + allocation.name + ", not all of which were written before",
+                       at, call_.c_str());
+    }
+
+    Executing &device_;
+    const std::string &call_;
+};
+
+cudaError_t Executing::library(const LibraryCall &call) {
+    LibraryMemory memory(*this, call.name);
+    library_calls_[call.name]++;
+    try {
+        call.work(memory);
+    } catch (const std::bad_alloc &) {
+        return cudaErrorMemoryAllocation;
+    }
+    if (memory.failed) runtime().sticky = cudaErrorIllegalAddress;
+    return memory.failed ? cudaErrorIllegalAddress : cudaSuccess;
+}
+
 // What the launch found that was not found before.
 void Executing::report_findings(const std::string &kernel) {
     std::vector<kw::Finding> all = findings_.all();
@@ -282,7 +358,10 @@ void Executing::finish() {
     for (auto &[address, allocation] : runtime().allocations)
         left += std::string(left.empty() ? "" : ",") + "{\"address\":" + std::to_string(address) +
                 ",\"bytes\":" + std::to_string(allocation.bytes) + "}";
-    service_.ask("finish", "{\"launches\":" + std::to_string(launches_) + ",\"kernel_seconds\":" + std::to_string(used_) +
+    std::string calls;
+    for (auto &[name, times] : library_calls_)
+        calls += std::string(calls.empty() ? "" : ",") + kw::quoted(name) + ":" + std::to_string(times);
+    service_.ask("finish", "{\"library_calls\":{" + calls + "},\"launches\":" + std::to_string(launches_) + ",\"kernel_seconds\":" + std::to_string(used_) +
                                ",\"kernels\":" + code_.resources() + ",\"left_allocated\":[" + left + "]}");
 }
 

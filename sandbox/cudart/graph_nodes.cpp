@@ -40,6 +40,11 @@ struct Place {
 
 Node *of_type(cudaGraphNode_t node, NodeType type) { return node && node->type == type ? node : nullptr; }
 
+// The launch of a kernel node; null for other nodes, and for a captured call of a library, whose kernels nobody knows.
+Launch *launch_of(cudaGraphNode_t node) {
+    return of_type(node, kKernelNode) ? std::get_if<Launch>(&node->work) : nullptr;
+}
+
 // The node's counterpart in a graph that is ready to run.
 Node *ready(cudaGraphExec_t graph, cudaGraphNode_t node, NodeType type) {
     return graph && node ? of_type(graph->graph->counterpart(node), type) : nullptr;
@@ -125,8 +130,9 @@ EXPORT cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t graph, cudaG
 // The arguments it gives lie in the node, and hold until the node changes.
 EXPORT cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams *parameters) {
     Call call;
-    if (!of_type(node, kKernelNode) || !parameters) return call.end(cudaErrorInvalidValue);
-    Launch &launch = std::get<Launch>(node->work);
+    Launch *found = launch_of(node);
+    if (!found || !parameters) return call.end(cudaErrorInvalidValue);
+    Launch &launch = *found;
     node->kernel.arguments.clear();
     for (auto [offset, size] : launch.kernel->parameters) node->kernel.arguments.push_back(&launch.parameters[offset]);
     const void *function = node->kernel.function ? node->kernel.function : launch.kernel;
@@ -137,17 +143,18 @@ EXPORT cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernel
 
 EXPORT cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, int attribute, const int *value) {
     Call call;
-    if (!of_type(node, kKernelNode) || !value) return call.end(cudaErrorInvalidValue);
-    if (attribute == cudaLaunchAttributeCooperative) std::get<Launch>(node->work).cooperative = *value != 0;
+    Launch *launch = launch_of(node);
+    if (!launch || !value) return call.end(cudaErrorInvalidValue);
+    if (attribute == cudaLaunchAttributeCooperative) launch->cooperative = *value != 0;
     return cudaSuccess;
 }
 
 EXPORT cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, int attribute, void *value) {
     Call call;
-    if (!of_type(node, kKernelNode) || !value) return call.end(cudaErrorInvalidValue);
+    Launch *launch = launch_of(node);
+    if (!launch || !value) return call.end(cudaErrorInvalidValue);
     std::memset(value, 0, sizeof(cudaLaunchAttribute::val));
-    bool cooperative = std::get<Launch>(node->work).cooperative;
-    if (attribute == cudaLaunchAttributeCooperative) *static_cast<int *>(value) = cooperative;
+    if (attribute == cudaLaunchAttributeCooperative) *static_cast<int *>(value) = launch->cooperative;
     return cudaSuccess;
 }
 

@@ -114,6 +114,8 @@ class Backend {
     virtual void note(const char *) {}  // one line for the person, once
     virtual void limit(int, size_t) {}  // cudaDeviceSetLimit
     virtual void reset() {}             // all memory is gone, variables are as they were at first
+    virtual cudaError_t library(const struct LibraryCall &) { return cudaErrorNotSupported; }
+    virtual int threads() const { return 1; }  // of this machine, for one call
     // Something real CUDA offers and this library does not: it must say so, not blame the program.
     virtual cudaError_t unsupported(const char *call, const char *why) = 0;
 };

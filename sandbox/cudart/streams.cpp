@@ -112,6 +112,7 @@ cudaError_t perform(const Work &work, const char *name) {
                           [](const WaitEvent &) { return cudaSuccess; },
                           [](const Nothing &) { return cudaSuccess; },
                           [](const cudaGraph_t &graph) { return perform_graph(*graph); },
+                          [](const LibraryCall &call) { return runtime().backend->library(call); },
                       },
                       work);
 }

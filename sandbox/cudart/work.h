@@ -3,6 +3,7 @@
 
 #include <variant>
 
+#include "library.h"
 #include "runtime.h"
 
 struct HostCall {
@@ -21,7 +22,7 @@ struct WaitEvent {
 struct Nothing {};  // an empty node, and what graphs do with memory that has its place from the start
 
 using Work = std::variant<Launch, cudaMemcpy3DParms, cudaMemsetParams, HostCall, RecordEvent, WaitEvent, Nothing,
-                          cudaGraph_t>;
+                          cudaGraph_t, LibraryCall>;
 
 // `name` is the call's, for errors and reports.
 cudaError_t submit(cudaStream_t stream, Work work, const char *name);

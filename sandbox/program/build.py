@@ -17,6 +17,7 @@ from sandbox.cancellation import Cancellation
 from sandbox.emulator.client import warm
 from sandbox.errors import Cancelled, TaskProblem
 from sandbox.home import scratch
+from sandbox.program.libraries import headers
 from sandbox.program.nvcc import adapt, explain
 from sandbox.toolchain import find_toolkit
 from sandbox.types import Problem
@@ -81,14 +82,15 @@ def _compile(
     began = time.monotonic()
     toolkit = find_toolkit()
     warm()
-    line = adapt([*nvcc_args, *map(str, files)], target=target, runtime=native.path("cudart"))
+    more = headers()
+    line = adapt([*nvcc_args, *map(str, files)], target=target, product=native.path, headers=more)
     environment = {**os.environ, "PATH": f"{toolkit.nvcc.parent}:{os.environ.get('PATH', '/usr/bin:/bin')}"}
     with _told() as log:
         ended = jail.run_live(
             [str(toolkit.nvcc), *line.arguments, "-o", str(product)],
             cwd=Path.cwd(),
             writable=[product.parent],
-            visible=[toolkit.root, *(file.absolute().parent for file in files)],
+            visible=[toolkit.root, *more, *(file.absolute().parent for file in files)],
             stdin=log.nothing,
             stdout=log.entrance,
             stderr=log.entrance,
@@ -98,7 +100,7 @@ def _compile(
     if ended.reason == "cancelled":
         raise Cancelled
     if ended.status != 0 or not product.is_file():
-        explained = explain(log.text, line.left_out)
+        explained = explain(log.text, line)
         message = "; ".join(explained) or f"nvcc could not build {files[0].name}; its words are above"
         raise BuildFailed(Problem(kind="compile_error", message=message), log.text)
     return Built(product, log.text, time.monotonic() - began)

@@ -11,6 +11,7 @@ from pathlib import Path
 from sandbox import jail, native
 from sandbox.cancellation import Cancellation
 from sandbox.emulator.client import Mode, lower
+from sandbox.program import libraries
 from sandbox.program.report import Report
 from sandbox.program.service import Connected, Service
 from sandbox.targets import Target
@@ -56,9 +57,10 @@ def run(
 ) -> Run:
     """Runs the program to its end, on this process's stdin, stdout and stderr unless other ones are given.
 
-    Raises JailUnavailable.
+    Raises JailUnavailable; TaskProblem when a library that the program is linked to cannot work here.
     """
     runtime = native.path("cudart")
+    folders, variables = libraries.environment(executable)
     connected = Connected(
         Service(
             target=options.target,
@@ -74,11 +76,17 @@ def run(
             [str(executable), *arguments],
             cwd=Path.cwd(),
             writable=[Path.cwd(), *options.writable],
-            visible=[executable.parent, runtime.parent, *_files(arguments)],
+            visible=[
+                executable.parent,
+                runtime.parent,
+                *folders,
+                *(Path(value).parent for value in variables.values()),
+                *_files(arguments),
+            ],
             stdout=stdout,
             stderr=stderr,
             pass_fds=[connected.descriptor],
-            env=_environment(connected.descriptor, runtime),
+            env=_environment(connected.descriptor, runtime, folders) | variables,
             seconds=options.seconds,
             memory_bytes=options.memory_bytes,
             cancel=cancel,
@@ -105,11 +113,11 @@ def _told(options: Options) -> dict[str, str]:
     }
 
 
-def _environment(service: int, runtime: Path) -> dict[str, str]:
+def _environment(service: int, runtime: Path, libraries: Sequence[Path]) -> dict[str, str]:
     """The caller's, with our runtime preloaded, since a program may say where it looks for its own."""
     environment = {name: value for name, value in os.environ.items() if name != "KERNELWRIGHT_SERVICE"}
     preloaded = [str(runtime), *environment.get("LD_PRELOAD", "").split()]
-    folders = [str(runtime.parent), environment.get("LD_LIBRARY_PATH", "")]
+    folders = [str(runtime.parent), *map(str, libraries), environment.get("LD_LIBRARY_PATH", "")]
     return {
         **environment,
         "KERNELWRIGHT_SERVICE": str(service),

@@ -172,12 +172,31 @@ def test_what_cannot_be_built_is_bad_input(folder: Path, words: list[str], said:
 
 
 def test_a_program_of_an_unknown_library_says_which(tmp_path: Path) -> None:
-    (tmp_path / "blas.cu").write_text(
-        'extern "C" int cublasCreate_v2(void **);\nint main() { void *h; return cublasCreate_v2(&h); }\n'
+    (tmp_path / "sparse.cu").write_text(
+        'extern "C" int cusparseCreate(void **);\nint main() { void *h; return cusparseCreate(&h); }\n'
     )
-    done = command("exec", "blas.cu", "--nvcc-args=-lcublas", cwd=tmp_path)
+    done = command("exec", "sparse.cu", "--nvcc-args=-lcusparse", cwd=tmp_path)
     assert done.returncode == 2
-    assert "calls cublasCreate_v2 of cuBLAS (-lcublas), which Kernelwright does not offer" in done.stderr
+    assert "calls cusparseCreate of cuSPARSE (-lcusparse), which Kernelwright does not offer" in done.stderr
+
+
+def test_a_program_of_cublas(tmp_path: Path) -> None:
+    """Built by a Makefile's steps; and a function that is not there is named when a program is linked."""
+    (tmp_path / "blas.cu").write_text(
+        "#include <cublas_v2.h>\n#include <cstdio>\n"
+        "int main() {\n  cublasHandle_t h;\n  cublasStatus_t s = cublasCreate(&h);\n"
+        "  puts(cublasGetStatusName(s));\n  return cublasDestroy(h);\n}\n"
+    )
+    assert command("nvcc", "-c", "blas.cu", "-o", "blas.o", cwd=tmp_path).returncode == 0
+    assert command("nvcc", "blas.o", "-o", "blas", "-lcublas", cwd=tmp_path).returncode == 0
+    done = command("exec", "./blas", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "CUBLAS_STATUS_SUCCESS\n")
+    (tmp_path / "packed.cu").write_text(
+        'extern "C" int cublasSspmv_v2();\nint main() { return cublasSspmv_v2(); }\n'
+    )
+    done = command("exec", "packed.cu", "--nvcc-args=-lcublas", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "unsupported: the program calls cublasSspmv_v2 of cuBLAS, which Kernelwright offers" in done.stderr
 
 
 def test_a_program_that_dies_of_a_signal(tmp_path: Path) -> None:

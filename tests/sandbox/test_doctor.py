@@ -13,7 +13,7 @@ from sandbox.toolchain import find
 def test_every_finding_is_either_fine_or_says_what_to_do() -> None:
     findings = doctor.examine()
     names = [finding.name for finding in findings]
-    assert names == ["nvcc", "host_compiler", "jail", "native", "programs", "torch", "gpu"]
+    assert names == ["nvcc", "host_compiler", "jail", "native", "programs", "libraries", "torch", "gpu"]
     for finding in findings:
         assert finding.detail
         assert finding.ok or finding.how or not finding.needed

@@ -2,8 +2,9 @@
 
 Example: make NVCC="kernelwright nvcc" && kernelwright exec ./main -- 1000
 
-All arguments are nvcc's. What is changed: the runtime is linked as a shared library, PTX stays readable in
-the product, and the code is for the architecture of KERNELWRIGHT_TARGET (sm_90).
+All arguments are nvcc's. What is changed: the runtime, cuBLAS, cuFFT and cuRAND are Kernelwright's shared
+libraries, PTX stays readable in the product, and the code is for the architecture of KERNELWRIGHT_TARGET
+(sm_90).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 
 from sandbox import native
 from sandbox.errors import TaskProblem
+from sandbox.program.libraries import headers
 from sandbox.program.nvcc import adapt, explain
 from sandbox.targets import DEFAULT_TARGET, TARGETS
 from sandbox.toolchain import EXAMINED, find_toolkit
@@ -43,11 +45,11 @@ def main(options: argparse.Namespace) -> int:
             Problem(kind="unknown_target", message=f"unknown target {target!r}", choices=sorted(TARGETS))
         )
     nvcc = find_toolkit().nvcc
-    line = adapt(options.rest, target=target, runtime=native.path("cudart"))
+    line = adapt(options.rest, target=target, product=native.path, headers=headers())
     finished = subprocess.run([nvcc, *line.arguments], stderr=subprocess.PIPE, check=False)
     sys.stderr.buffer.write(finished.stderr)
     sys.stderr.flush()
     if finished.returncode:
-        for sentence in explain(finished.stderr.decode(errors="replace"), line.left_out):
+        for sentence in explain(finished.stderr.decode(errors="replace"), line):
             say(f"kernelwright: {sentence}")
     return finished.returncode
