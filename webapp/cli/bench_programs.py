@@ -25,6 +25,7 @@ from functools import partial
 from pathlib import Path
 
 from sandbox.errors import TaskProblem
+from sandbox.toolchain import find_toolkit
 from sandbox.types import Problem
 
 #: A word that a program prints when its check failed, and does not when it held or was meant to fail.
@@ -126,7 +127,9 @@ def _shims() -> Iterator[str]:
     """A PATH on which `nvcc` is our wrapper: the programs' own Makefiles then need no change."""
     with tempfile.TemporaryDirectory(prefix="kw-programs-") as folder:
         shim = Path(folder) / "nvcc"
-        shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m webapp.cli.main nvcc "$@"\n')
+        # It is told the real one, or it would find itself.
+        wrapper = f'KERNELWRIGHT_NVCC="{find_toolkit().nvcc}" exec "{sys.executable}" -m webapp.cli.main nvcc'
+        shim.write_text(f'#!/bin/sh\n{wrapper} "$@"\n')
         shim.chmod(0o755)
         yield f"{folder}:{os.environ['PATH']}"
 

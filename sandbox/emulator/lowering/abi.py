@@ -23,6 +23,7 @@ WARP_SHARED = 88  # pointer
 WARP_NSMID = 96
 WARP_GRIDID = 100
 WARP_WORKSPACE = 104  # u64
+WARP_IN_ORDER = 112
 WARP_TID = 128  # u32[3][32]
 
 # Words in a function's scheduling state, before the arrays `waiting`, `parked` and `notes`, [blocks] each.
@@ -33,7 +34,8 @@ STATE_ROTATE = 3
 STATE_LIVE = 4
 STATE_IS_KERNEL = 5
 STATE_LINE = 7
-STATE_HEADER = 8
+STATE_LOWEST = 8
+STATE_HEADER = 9
 
 # Generic addresses. Device memory has its own (sandbox.plan.DEVICE_BASE); these windows lie below it.
 SHARED_WINDOW = 0x1000_0000_0000

@@ -81,6 +81,7 @@ struct alignas(64) Warp {
   u32 nsmid;
   u32 gridid;
   u64 workspace;  // of a cooperative grid: %envreg1 (high half) and %envreg2
+  u32 in_order;   // all ones; 0 where a seed decides which lanes of a warp go first
   alignas(128) u32 tid[3][LANES];
 
   // Of the runtime alone.
@@ -117,6 +118,7 @@ static_assert(offsetof(Warp, shared) == 88);
 static_assert(offsetof(Warp, nsmid) == 96);
 static_assert(offsetof(Warp, gridid) == 100);
 static_assert(offsetof(Warp, workspace) == 104);
+static_assert(offsetof(Warp, in_order) == 112);
 static_assert(offsetof(Warp, tid) == 128);
 
 // Scheduling state of one lowered function, on its stack.
@@ -129,6 +131,7 @@ struct State {
   u32 is_kernel;
   u32 forced;  // block + 1 of a warp collective that runs although lanes are missing
   u32 line;    // of the back edge where fuel ran out, times 2; + 1 if its loop polls (lowering/analysis.py)
+  u32 lowest;  // no lanes wait at blocks below: lanes that go to one of them run on without the scheduler
   u32 waiting[1];  // [blocks], then parked[blocks], then notes[blocks]
 
   u32* parked() { return waiting + blocks; }
@@ -136,7 +139,8 @@ struct State {
 };
 
 static_assert(offsetof(State, live) == 16);
-static_assert(offsetof(State, waiting) == 32);
+static_assert(offsetof(State, lowest) == 32);
+static_assert(offsetof(State, waiting) == 36);
 
 // Counters of a site, by kind (lowering/abi.py).
 enum Counter { EXECUTIONS = 0, ACTIVE = 1 };

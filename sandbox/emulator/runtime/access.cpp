@@ -39,8 +39,8 @@ inline void put(const Lanes& lanes, u8* base, u64 origin, const u8* data) {
 template <u32 Size, u32 Count>
 void load_global(Warp* warp, u32 site, Lanes& lanes, u8* out, bool counted = true) {
   if (checked(warp)) {
-    poison_lanes<Size, Count>(warp, lanes, out);
     const Allocation* common = check_global<Size * Count>(warp, site, lanes);
+    poison_dropped<Size, Count>(lanes, out);
     check_written<Size * Count>(warp, site, lanes, common);
     if (counted && warp->worker->launch.count) count_global<Size * Count>(warp, site, lanes, common, false);
     if (counted) race_read(warp, site, lanes, Size * Count, common);
@@ -54,7 +54,10 @@ void store_global(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
   if (!checked(warp)) return put<Size, Count>(lanes, nullptr, 0, data);
   const Allocation* common = check_global<Size * Count>(warp, site, lanes);
   if (warp->worker->launch.count) count_global<Size * Count>(warp, site, lanes, common, true);
-  if (!race_write(warp, site, lanes, Size, Count, common, data)) put<Size, Count>(lanes, nullptr, 0, data);
+  auto fill = [&](int i, u8* to) {
+    for (u32 k = 0; k < Count; ++k) std::memcpy(to + k * Size, data + (k * LANES + lanes.lane[i]) * Size, Size);
+  };
+  if (!store_watched<Size * Count>(warp, site, lanes, common, fill)) put<Size, Count>(lanes, nullptr, 0, data);
   mark_written<Size * Count>(warp, lanes, common);
 }
 
@@ -211,9 +214,8 @@ bool store_regular(Warp* warp, u32 site, const u32* addresses, i64 offset, const
 template <u32 Size, u32 Count>
 void load_shared(Warp* warp, u32 site, Lanes& lanes, u8* out) {
   if (checked(warp)) {
-    warp->block->shared.settle();
-    poison_lanes<Size, Count>(warp, lanes, out);
     check_shared<Size * Count>(warp, site, lanes);
+    poison_dropped<Size, Count>(lanes, out);
     shared_read<Size * Count>(warp, site, lanes);
     if (warp->worker->launch.count) count_shared(warp, site, lanes, Size * Count);
   }
@@ -225,14 +227,14 @@ template <u32 Size, u32 Count>
 void store_shared(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
   u8* bytes = warp->block->shared.bytes.data();
   if (!checked(warp)) return put<Size, Count>(lanes, bytes, 0, data);
-  warp->block->shared.settle();
   check_shared<Size * Count>(warp, site, lanes);
   if (warp->worker->launch.count) count_shared(warp, site, lanes, Size * Count);
+  SharedStores stores(warp, lanes, Size * Count, relaxed(warp, site));
   for (int i = 0; i < lanes.count; ++i) {
     u8 piece[Size * Count];
     for (u32 k = 0; k < Count; ++k) std::memcpy(piece + k * Size, data + (k * LANES + lanes.lane[i]) * Size, Size);
     u32 at = static_cast<u32>(lanes.address[i]);
-    shared_write<Size * Count>(warp, site, lanes.lane[i], at, piece, false);
+    if (!stores.marked(i)) shared_write<Size * Count>(warp, site, lanes.lane[i], at, piece, false);
     std::memcpy(bytes + at, piece, Size * Count);
   }
 }
@@ -242,7 +244,7 @@ void store_shared(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
 template <u32 Bytes>
 void check_local(Warp* warp, u32 site, Lanes& lanes) {
   u32 size = warp->worker->launch.request->kernel->local_bytes;
-  drop_lanes(lanes, [&](u32 lane, u64 at) {
+  if (!all_within<Bytes>(lanes, size)) drop_lanes(lanes, [&](u32 lane, u64 at) {
     if (at + Bytes <= size && !(at & (Bytes - 1))) return false;
     if (at + Bytes <= size) {
       misaligned(warp, site, lane, at, Bytes, "local");
@@ -294,8 +296,8 @@ void mark_local(Warp* warp, const Lanes& lanes) {
 template <u32 Size, u32 Count>
 void load_local(Warp* warp, u32 site, Lanes& lanes, u8* out) {
   if (checked(warp)) {
-    poison_lanes<Size, Count>(warp, lanes, out);
     check_local<Size * Count>(warp, site, lanes);
+    poison_dropped<Size, Count>(lanes, out);
   }
   to_local(warp, lanes);
   check_local_written<Size * Count>(warp, site, lanes);
@@ -314,7 +316,6 @@ void store_local(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
 
 template <u32 Size, u32 Count>
 void load_parameter(Warp* warp, u32 site, Lanes& lanes, u8* out) {
-  poison_lanes<Size, Count>(warp, lanes, out);
   u64 size = warp->worker->launch.request->kernel->parameter_bytes;
   drop_lanes(lanes, [&](u32 lane, u64 at) {
     if (at <= size && size - at >= Size * Count) return false;
@@ -323,6 +324,7 @@ void load_parameter(Warp* warp, u32 site, Lanes& lanes, u8* out) {
     });
     return true;
   });
+  poison_dropped<Size, Count>(lanes, out);
   take<Size, Count>(lanes, const_cast<u8*>(warp->parameters), 0, out);
 }
 

@@ -5,13 +5,48 @@
 #include <bit>
 #include <cstring>
 
+#include "eights.h"
 #include "run.h"
 
 namespace kw {
 
+// A vector access is one access of this machine, so that a thread sees all of another's or nothing: a flag and a value
+// may be published together. The compiler would take a memcpy apart into elements.
+using Wide = u64 __attribute__((vector_size(16), aligned(1), may_alias));
+using Narrow = u64 __attribute__((aligned(1), may_alias));
+
+template <u32 Bytes>
+inline void read_whole(u8* piece, const u8* from) {
+  if constexpr (Bytes == 16) {
+    Wide value = *reinterpret_cast<const volatile Wide*>(from);
+    std::memcpy(piece, &value, sizeof value);
+  } else if constexpr (Bytes == 8) {
+    u64 value = *reinterpret_cast<const volatile Narrow*>(from);
+    std::memcpy(piece, &value, sizeof value);
+  } else {
+    std::memcpy(piece, from, Bytes);
+  }
+}
+
+template <u32 Bytes>
+inline void write_whole(u8* to, const u8* piece) {
+  if constexpr (Bytes == 16) {
+    Wide value;
+    std::memcpy(&value, piece, sizeof value);
+    *reinterpret_cast<volatile Wide*>(to) = value;
+  } else if constexpr (Bytes == 8) {
+    u64 value;
+    std::memcpy(&value, piece, sizeof value);
+    *reinterpret_cast<volatile Narrow*>(to) = value;
+  } else {
+    std::memcpy(to, piece, Bytes);
+  }
+}
+
 // The lanes of a request, compacted.
 struct Lanes {
   int count = 0;
+  u32 dropped = 0;  // bit i: lane i, which a check objected to
   u8 lane[LANES];
   u64 address[LANES];
 };
@@ -27,12 +62,28 @@ inline void gather_lanes(Lanes& lanes, u32 mask, const Address* addresses, i64 o
     return;
   }
   int n = 0;
+#ifdef __AVX512F__  // n <= start, so whole vectors fit
+  for (int start = 0; start < LANES; start += EIGHT) {
+    u32 here = mask >> start & 0xff;
+    __m512i all = sizeof(Address) == 8 ? _mm512_loadu_si512(addresses + start)
+                                       : _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(addresses + start)));
+    all = _mm512_add_epi64(all, _mm512_set1_epi64(offset));
+    if (sizeof(Address) == 4) all = _mm512_and_si512(all, _mm512_set1_epi64(0xffff'ffff));
+    all = _mm512_maskz_compress_epi64(static_cast<__mmask8>(here), all);
+    std::memcpy(lanes.address + n, &all, sizeof all);
+    u64 order = (0x0706'0504'0302'0100 + 0x0101'0101'0101'0101 * static_cast<u64>(start));
+    order = _pext_u64(order, _pdep_u64(here, 0x0101'0101'0101'0101) * 0xff);
+    std::memcpy(lanes.lane + n, &order, sizeof order);
+    n += std::popcount(here);
+  }
+#else
   for (u32 rest = mask; rest; rest &= rest - 1) {
     int lane = std::countr_zero(rest);
     lanes.lane[n] = static_cast<u8>(lane);
     lanes.address[n] = static_cast<Address>(addresses[lane] + static_cast<u64>(offset));
     ++n;
   }
+#endif
   lanes.count = n;
 }
 

@@ -79,8 +79,8 @@ void check_atomic(Warp* warp, u32 site, Lanes& lanes) {
 template <class Value, class Update>
 void atomic_global(Warp* warp, u32 site, Lanes& lanes, Value* out, Update&& next) {
   if (checked(warp)) {
-    if (out) poison_lanes<sizeof(Value), 1>(warp, lanes, reinterpret_cast<u8*>(out));
     check_atomic<sizeof(Value)>(warp, site, lanes);
+    if (out) poison_dropped<sizeof(Value), 1>(lanes, reinterpret_cast<u8*>(out));
   }
   for (int i = 0; i < lanes.count; ++i) {
     int lane = lanes.lane[i];
@@ -132,8 +132,8 @@ void atomic_shared(Warp* warp, u32 site, Lanes& lanes, Value* out, Update&& next
   SharedMemory& shared = warp->block->shared;
   if (checks) {
     shared.settle();
-    if (out) poison_lanes<sizeof(Value), 1>(warp, lanes, reinterpret_cast<u8*>(out));
     check_shared<sizeof(Value)>(warp, site, lanes);
+    if (out) poison_dropped<sizeof(Value), 1>(lanes, reinterpret_cast<u8*>(out));
     if (warp->worker->launch.count) count_atomic(warp, site, lanes, false);
     if (check_plain_atomics<sizeof(Value)>(warp, site, lanes)) checks = false;
   }

@@ -36,6 +36,7 @@ void prepare_warp(Warp& warp, const Launch& launch, u32 number) {
   warp.nsmid = launch.multiprocessors;
   warp.gridid = launch.number;
   warp.workspace = launch.workspace;
+  warp.in_order = launch.seed ? 0 : ~u32{0};
   for (u32 lane = 0; lane < LANES; ++lane) {
     u32 thread = number * LANES + lane;
     if (thread < threads) warp.started |= u32{1} << lane;

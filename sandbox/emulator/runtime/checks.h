@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "access.h"
+#include "shared_lanes.h"
 
 namespace kw {
 
@@ -35,7 +36,10 @@ template <class Bad>
 void drop_lanes(Lanes& lanes, Bad&& bad) {
   int kept = 0;
   for (int i = 0; i < lanes.count; ++i) {
-    if (bad(lanes.lane[i], lanes.address[i])) continue;
+    if (bad(lanes.lane[i], lanes.address[i])) {
+      lanes.dropped |= u32{1} << lanes.lane[i];
+      continue;
+    }
     lanes.lane[kept] = lanes.lane[i];
     lanes.address[kept++] = lanes.address[i];
   }
@@ -44,10 +48,20 @@ void drop_lanes(Lanes& lanes, Bad&& bad) {
 
 // What a suppressed load gives its lane: not a number, and a pointer to nowhere.
 template <u32 Size, u32 Count>
-void poison_lanes(const Warp* warp, const Lanes& lanes, u8* out) {
-  if (!warp->worker->launch.keeps_going()) return;
-  for (int i = 0; i < lanes.count; ++i)
-    for (u32 k = 0; k < Count; ++k) std::memset(out + (k * LANES + lanes.lane[i]) * Size, 0xFF, Size);
+void poison_dropped(const Lanes& lanes, u8* out) {
+  for (u32 rest = lanes.dropped; rest; rest &= rest - 1)
+    for (u32 k = 0; k < Count; ++k) std::memset(out + (k * LANES + static_cast<u32>(std::countr_zero(rest))) * Size, 0xFF, Size);
+}
+
+// All within `size` bytes, and aligned?
+template <u32 Bytes>
+bool all_within(const Lanes& lanes, u64 size) {
+  u64 most = 0, all = 0;
+  for (int i = 0; i < lanes.count; ++i) {
+    most = std::max(most, lanes.address[i]);
+    all |= lanes.address[i];
+  }
+  return most + Bytes <= size && !(all & (Bytes - 1));
 }
 
 inline void misaligned(Warp* warp, u32 site, u32 lane, u64 at, u32 bytes, const char* space) {
@@ -174,9 +188,29 @@ bool any_written(const u8* shadow) {
   return marks;
 }
 
+// The same for all lanes of an access within one allocation.
+template <u32 Bytes>
+bool all_have_written(const Lanes& lanes) {
+  Flags bare{};
+  for (int start = 0; start < lanes.count; start += EIGHT) {
+    Flags where = first_flags(lanes.count - start);
+    Eight at = load_eight(lanes.address + start), marks{};
+    if constexpr (Bytes < 4) {
+      marks = gather_words(Device::SHADOW_OFFSET, at & ~u64{3}, where) >> ((at & 3) << u64{3}) & ((u64{1} << 8 * Bytes) - 1);
+    } else if constexpr (Bytes == 4) {
+      marks = gather_words(Device::SHADOW_OFFSET, at, where);
+    } else {
+      for (u64 word = 0; word < Bytes; word += 8) marks |= gather(Device::SHADOW_OFFSET + word, at, where);
+    }
+    bare |= where & (marks == 0);
+  }
+  return !any(bare);
+}
+
 template <u32 Bytes>
 void check_written(Warp* warp, u32 site, const Lanes& lanes, const Allocation* common) {
   if ((common && common->initialised) || !warp->worker->launch.checked(INITCHECK)) return;
+  if (common && all_have_written<Bytes>(lanes)) return;
   for (int i = 0; i < lanes.count; ++i) {
     u64 at = lanes.address[i];
     const Allocation* allocation = allocation_of(warp, common, at, Bytes);
@@ -200,11 +234,31 @@ void mark_written(Warp* warp, const Lanes& lanes, const Allocation* common) {
   }
 }
 
+template <u32 Bytes>
+void put_pieces(const Lanes& lanes, const LaneStores& stores, int first, int past) {
+  for (int i = first; i < past; ++i) write_whole<Bytes>(Device::pointer(lanes.address[i]), stores.pieces[i]);
+}
+
+// Stores where races are looked for; `fill(i, to)` gives what the i-th lane stores. False: nobody looks, and nothing was
+// stored.
+template <u32 Bytes, class Fill>
+bool store_watched(Warp* warp, u32 site, const Lanes& lanes, const Allocation* common, Fill&& fill) {
+  if (!warp->worker->launch.races) return false;
+  u8 pieces[LANES][16];
+  LaneStores stores{pieces, 0, put_pieces<Bytes>};
+  for (int i = 0; i < lanes.count; ++i) {
+    fill(i, pieces[i]);
+    stores.silent |= u32{std::memcmp(pieces[i], Device::pointer(lanes.address[i]), Bytes) == 0} << i;
+  }
+  return race_write(warp, site, lanes, Bytes, common, stores);
+}
+
 // Shared -------------------------------------------------------------------------------------------------------
 
 template <u32 Bytes>
 void check_shared(Warp* warp, u32 site, Lanes& lanes) {
   u32 size = warp->block->shared.size;
+  if (all_within<Bytes>(lanes, size)) return;
   drop_lanes(lanes, [&](u32 lane, u64 at) {
     if (at + Bytes <= size && !(at & (Bytes - 1))) return false;
     if (at + Bytes <= size) {
@@ -276,7 +330,9 @@ void shared_read(Warp* warp, u32 site, const Lanes& lanes) {
   SharedMemory& shared = warp->block->shared;
   bool strong = relaxed(warp, site);
   bool count = warp->worker->launch.count;
+  u32 rest = shared.granule_shift == 2 ? mark_reads(warp, lanes, Bytes, strong) : ~u32{0};
   for (int i = 0; i < lanes.count; ++i) {
+    if (!(rest >> i & 1)) continue;
     u32 at = static_cast<u32>(lanes.address[i]);
     u32 thread = warp->thread(lanes.lane[i]);
     Mark mine = own_mark(warp, lanes.lane[i], strong, false);

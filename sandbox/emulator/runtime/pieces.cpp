@@ -39,9 +39,7 @@ const Allocation* claim(Warp* warp, u32 site, char space, Lanes& lanes, Value&& 
 // Stores what was claimed, unless the check for races has to do both at once.
 template <u32 Bytes, class Piece>
 void store_global(Warp* warp, u32 site, const Lanes& lanes, const Allocation* common, Piece&& piece) {
-  u8 by_lane[LANES * Bytes];
-  for (int i = 0; i < lanes.count; ++i) std::memcpy(by_lane + lanes.lane[i] * Bytes, piece(i), Bytes);
-  if (!race_write(warp, site, lanes, Bytes, 1, common, by_lane))
+  if (!store_watched<Bytes>(warp, site, lanes, common, [&](int i, u8* to) { std::memcpy(to, piece(i), Bytes); }))
     for (int i = 0; i < lanes.count; ++i) std::memcpy(Device::pointer(lanes.address[i]), piece(i), Bytes);
   mark_written<Bytes>(warp, lanes, common);
 }

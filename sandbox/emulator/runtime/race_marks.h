@@ -61,4 +61,16 @@ bool handed_over(const Access& access, const Segment& segment);
 // The readers' mark after one more read.
 RaceMark joined(const Access& access, RaceMark old, RaceMark mine);
 
+// The exact check: one lane of an access. `mine` is of lane 0.
+void read_lane(const Access& access, RaceMark mine, u32 lane, u64 at);
+void check_write(const Access& access, u32 lane, u64 at);
+// To call when the value is there: who sees the mark sees the value, too.
+void mark_write(const Access& access, RaceMark mine, u32 lane, u64 at);
+// All lanes, within one allocation (race_lanes.cpp).
+void read_lanes(const Access& access, RaceMark mine, const Lanes& lanes);
+void write_lanes(Access& access, RaceMark mine, const Lanes& lanes, const LaneStores& stores);
+void update_lanes(const Access& access, RaceMark mine, const Lanes& lanes);
+// One lane's write.
+void write_lane(Access& access, RaceMark mine, const Lanes& lanes, int index, const LaneStores& stores);
+
 }  // namespace kw::race_marks

@@ -1,40 +1,9 @@
 #include "race_windows.h"
 
-#ifdef __AVX512F__
-#include <immintrin.h>
-#endif
-
 namespace kw {
 using namespace race_marks;
 
-namespace race_marks {
-
-Look::Look(const Access& access, const Allocation& allocation)
-    : access(access), first(access.races->first), blocks_stay(access.races->clock.load(std::memory_order_relaxed) == 1) {
-  u32 launch = static_cast<u32>(segment_of(first));
-  loaded = std::atomic_ref(allocation.loaded_by).load() >= launch;
-  stored = std::atomic_ref(allocation.stored_by).load() >= launch;
-}
-
-}  // namespace race_marks
-
 namespace {
-
-bool any(Flags flags) {
-#ifdef __AVX512F__
-  return _mm512_test_epi64_mask(reinterpret_cast<__m512i>(flags), reinterpret_cast<__m512i>(flags)) != 0;
-#else
-  i64 found = 0;
-  for (u32 i = 0; i < PART; ++i) found |= flags[i];
-  return found != 0;
-#endif
-}
-
-Marks load(const RaceMark* from) {
-  Marks marks;
-  std::memcpy(&marks, from, sizeof marks);
-  return marks;
-}
 
 // Marks of others' granules stay untouched: other workers may write them meanwhile.
 void store(RaceMark* to, const Marks& marks, Flags which) {
@@ -46,41 +15,14 @@ void store(RaceMark* to, const Marks& marks, Flags which) {
     if (which[i]) to[i] = marks[i];
 }
 
-// Marks of this launch that are neither the thread's own nor from before the block's last barrier.
-Flags unordered(const Look& look, Marks marks, Marks mine) {
-  Marks changed = marks ^ mine;
-  Flags own = (changed & (OWNER | (SEVERAL & ~BLOCKS))) == 0;
-  Flags before = ((changed & SEGMENT) == 0) & ((changed & EPOCH) != 0);
-  return (marks >= look.first) & (~(own | before) | ((marks & BLOCKS) != 0));
-}
-
-// The readers' marks after one more read: what `joined` says, for eight. `mine` says whole granules, read plainly.
+// `mine` says whole granules, read plainly. False: the exact check has to look.
 bool read_part(const Look& look, u64 at, Marks mine, Flags touched) {
-  if (look.stored && any(touched & unordered(look, load(writers(at)), mine))) return false;
+  if (look.stored && any(disordered(look, load_eight(writers(at)), mine, touched))) return false;
   RaceMark* place = readers(at);
-  Marks old = load(place), changed = old ^ mine;
-  Flags fresh = old < look.first;
-  if (look.blocks_stay) {
-    Flags stays = (old & (BYTES_MASK | STRONG | NARROW | BLOCKS)) == (BYTES_MASK | BLOCKS);
-    if (!any(touched & (fresh | ~stays))) return true;
-  }
-  Flags blocks = (old & BLOCKS) != 0;
-  Flags whole = (old & (BYTES_MASK | STRONG | NARROW)) == BYTES_MASK;
-  Flags segment = (changed & SEGMENT) == 0, epoch = (changed & EPOCH) == 0;
-  Flags warp = (changed & WARP) == 0, moment = (changed & (WARP | SYNC)) == 0;
-  Flags several = ((old & WARPS) != 0) | (((old & LANES_MARK) != 0) & moment);
-  Flags known = ~fresh & whole & (blocks ? Flags{} - i64{look.blocks_stay} : segment & epoch & several);
-  Flags open = touched & ~known;
+  Marks old = load_eight(place);
+  Flags open = touched & ~known_read(look, old, mine);
   if (!any(open)) return true;
-
-  Flags group = ~fresh & segment & epoch & ~blocks;
-  Marks others = (old & LANES_MARK) | ((changed & THREAD) != 0 ? Marks{} + LANES_MARK : Marks{});
-  others = warp ? (moment ? others : Marks{}) : (old & LANES_MARK) | WARPS;
-  Marks next = group ? mine | others : mine;
-  Flags closer = open & ~fresh & (blocks | ~segment | (epoch & ~whole));
-  if (any(closer))
-    for (u32 i = 0; i < PART; ++i)
-      if (closer[i]) next[i] = joined(look.access, old[i], mine[i]);
+  Marks next = joined(look, old, mine, open);
   Flags changes = open & (next != old);
   if (any(changes)) store(place, next, changes);
   return true;
@@ -149,8 +91,8 @@ bool race_write_rows(Warp* warp, u32 site, u32 bytes, const u64 (&at)[2], u32 si
   auto place = [&](u32 part) { return at[part >= parts / 2] + 4 * PART * (part % (parts / 2)); };
   for (u32 part = 0; part < parts; ++part) {
     Marks marks = lanes_of(part, words) + (mine | BYTES_MASK);
-    Flags bad = unordered(look, load(writers(place(part))), marks);
-    if (look.loaded) bad |= unordered(look, load(readers(place(part))), marks);
+    Flags bad = disordered(look, load_eight(writers(place(part))), marks, ~Flags{});
+    if (look.loaded) bad |= disordered(look, load_eight(readers(place(part))), marks, ~Flags{});
     if (any(bad)) return false;
   }
   put();  // who sees the marks sees the values, too
@@ -158,13 +100,12 @@ bool race_write_rows(Warp* warp, u32 site, u32 bytes, const u64 (&at)[2], u32 si
   for (u32 part = 0; part < parts; ++part) {
     Marks lanes = lanes_of(part, words);
     RaceMark* to = writers(place(part));
-    Marks next = lanes + (mine | BYTES_MASK), old = load(to);
-    if (silent) {  // A write that changed nothing does not hide one that did.
+    Marks marks = lanes + (mine | BYTES_MASK);
+    if (silent) {
       Flags quiet = ((Marks{} + silent) >> (lanes >> static_cast<RaceMark>(THREAD_SHIFT)) & 1) != 0;
-      Flags hides = (old >= look.first) & ((old & SILENT) == 0);
-      next = quiet ? (hides ? old : next | SILENT) : next;
+      marks = after_write(look, load_eight(to), quiet ? marks | SILENT : marks);
     }
-    store(to, next, ~Flags{});
+    store(to, marks, ~Flags{});
   }
   return true;
 }

@@ -5,23 +5,10 @@
 #pragma once
 
 #include "batch.h"
-#include "race_marks.h"
+#include "race_eights.h"
 
 namespace kw {
 namespace race_marks {
-
-constexpr u32 PART = 8;  // granules
-using Marks = RaceMark __attribute__((vector_size(8 * PART)));
-using Flags = i64 __attribute__((vector_size(8 * PART)));
-
-// What all accesses of a warp to an allocation have in common.
-struct Look {
-  Look(const Access& access, const Allocation& allocation);
-  const Access& access;
-  RaceMark first;
-  bool loaded, stored;  // in this launch, by anyone
-  bool blocks_stay;     // once something was released, who of several blocks is meant may change
-};
 
 // Lanes of the granules of a part, when `words` granules after each other are one lane's.
 inline Marks lanes_of(u32 part, u32 words) {
@@ -47,7 +34,7 @@ class RaceReads {
     u64 low;
     u32 few;  // granules, when all lanes read the same
     race_marks::Marks mine[2];
-    race_marks::Flags touched[2];
+    Flags touched[2];
   };
 
   std::optional<race_marks::Access> access_;
@@ -76,7 +63,7 @@ void RaceReads::add(const Pattern& pattern, int group) {
   if (!moved) {
     for (u32 part = 0; part < 2; ++part) {
       window.mine[part] = race_marks::lanes_of(part, WORDS) + lane;
-      window.touched[part] = ~race_marks::Flags{};
+      window.touched[part] = ~Flags{};
     }
     return;
   }

@@ -256,7 +256,7 @@ void against(const Access& access, u32 lane, u64 at, RaceMark mark, RaceMark byt
   tell(access, lane, at, mark, wrote, same || (writes != wrote && peek) || polled);
 }
 
-RaceMark after_write(const Access& access, RaceMark old, RaceMark mine) {
+RaceMark overwritten(const Access& access, RaceMark old, RaceMark mine) {
   if (old < access.races->first || segment_of(old) != segment_of(mine) || epoch_of(old) != epoch_of(mine)) {
     // A write that changed nothing does not hide one that did.
     bool hides = mine & SILENT && old >= access.races->first && !(old & SILENT);
@@ -281,32 +281,6 @@ bool usable(const Access& access, u64 at) {
   return access.common || tracked(access, access.warp->worker->launch.device->find(at, access.bytes));
 }
 
-void read_lane(const Access& access, RaceMark mine, u32 lane, u64 at) {
-  mine += RaceMark{lane} << THREAD_SHIFT;
-  each_granule(at, access.bytes, [&](u64 granule, RaceMark bytes) {
-    RaceMark &reader = *readers(granule), wrote = *writers(granule);
-    if (wrote >= access.races->first && (wrote ^ mine) & (OWNER | LANES_MARK | WARPS)) against(access, lane, at, wrote, bytes, false, true);
-    reader = joined(access, reader, mine | bytes);
-  });
-}
-
-// `store` comes between looking and marking: who sees the mark sees the value, too.
-template <class Store>
-void write_lane(const Access& access, RaceMark mine, u32 lane, u64 at, Store&& store) {
-  mine += RaceMark{lane} << THREAD_SHIFT;
-  each_granule(at, access.bytes, [&](u64 granule, RaceMark bytes) {
-    RaceMark writer = *writers(granule), read = *readers(granule);
-    if (writer >= access.races->first) against(access, lane, at, writer, bytes, true, true);
-    if (read >= access.races->first) against(access, lane, at, read, bytes, true, false);
-  });
-  store();
-  std::atomic_thread_fence(std::memory_order_release);
-  each_granule(at, access.bytes, [&](u64 granule, RaceMark bytes) {
-    RaceMark& writer = *writers(granule);
-    writer = after_write(access, writer, mine | bytes);
-  });
-}
-
 bool in_a_row(const Lanes& lanes, u32 bytes) {
   if (lanes.count != LANES || bytes < 4) return false;
   u64 off = 0;
@@ -322,6 +296,47 @@ bool at_one_place(const Lanes& lanes) {
 
 }  // namespace
 
+namespace race_marks {
+
+void read_lane(const Access& access, RaceMark mine, u32 lane, u64 at) {
+  mine += RaceMark{lane} << THREAD_SHIFT;
+  each_granule(at, access.bytes, [&](u64 granule, RaceMark bytes) {
+    RaceMark &reader = *readers(granule), wrote = *writers(granule);
+    if (wrote >= access.races->first && (wrote ^ mine) & (OWNER | LANES_MARK | WARPS)) against(access, lane, at, wrote, bytes, false, true);
+    reader = joined(access, reader, mine | bytes);
+  });
+}
+
+void check_write(const Access& access, u32 lane, u64 at) {
+  each_granule(at, access.bytes, [&](u64 granule, RaceMark bytes) {
+    RaceMark writer = *writers(granule), read = *readers(granule);
+    if (writer >= access.races->first) against(access, lane, at, writer, bytes, true, true);
+    if (read >= access.races->first) against(access, lane, at, read, bytes, true, false);
+  });
+}
+
+void mark_write(const Access& access, RaceMark mine, u32 lane, u64 at) {
+  mine += RaceMark{lane} << THREAD_SHIFT;
+  each_granule(at, access.bytes, [&](u64 granule, RaceMark bytes) {
+    RaceMark& writer = *writers(granule);
+    writer = overwritten(access, writer, mine | bytes);
+  });
+}
+
+void write_lane(Access& access, RaceMark mine, const Lanes& lanes, int index, const LaneStores& stores) {
+  u64 at = lanes.address[index];
+  u32 lane = lanes.lane[index];
+  bool silent = std::memcmp(stores.pieces[index], Device::pointer(at), access.bytes) == 0;
+  access.flags = silent ? access.flags | SILENT : access.flags & ~SILENT;
+  access.value = stores.pieces[index];
+  check_write(access, lane, at);
+  stores.put(lanes, stores, index, index + 1);
+  std::atomic_thread_fence(std::memory_order_release);
+  mark_write(access, mine | (access.flags & SILENT), lane, at);
+}
+
+}  // namespace race_marks
+
 void race_read(Warp* warp, u32 site, const Lanes& lanes, u32 bytes, const Allocation* common) {
   std::optional<Access> access = begin(warp, site, bytes, common, 0, false);
   if (!access || !lanes.count) return;
@@ -335,31 +350,26 @@ void race_read(Warp* warp, u32 site, const Lanes& lanes, u32 bytes, const Alloca
     read_lane(*access, mine | LANES_MARK, lane, lanes.address[0]);
     return;
   }
+  if (common) return read_lanes(*access, mine, lanes);
   for (int i = 0; i < lanes.count; ++i)
     if (usable(*access, lanes.address[i])) read_lane(*access, mine, lanes.lane[i], lanes.address[i]);
 }
 
-bool race_write(Warp* warp, u32 site, const Lanes& lanes, u32 size, u32 count, const Allocation* common, const u8* data) {
-  std::optional<Access> access = begin(warp, site, size * count, common, 0, true);
+bool race_write(Warp* warp, u32 site, const Lanes& lanes, u32 bytes, const Allocation* common, const LaneStores& stores) {
+  std::optional<Access> access = begin(warp, site, bytes, common, 0, true);
   if (!access || !lanes.count) return false;
   if (u8 scope = warp->worker->launch.module->sites[site].releases) race_release(warp, scope == Site::DEVICE);
   RaceMark mine = own(*access);
   if (!mine) return false;
-  u8 pieces[LANES][16];
-  for (int i = 0; i < lanes.count; ++i)
-    for (u32 k = 0; k < count; ++k) std::memcpy(pieces[i] + k * size, data + (k * LANES + lanes.lane[i]) * size, size);
-  // One lane after the other, since two may write to one place.
-  for (int i = 0; i < lanes.count; ++i) {
-    u8* place = Device::pointer(lanes.address[i]);
-    access->flags &= ~SILENT;
-    if (std::memcmp(pieces[i], place, access->bytes) == 0) access->flags |= SILENT;
-    access->value = pieces[i];
-    auto store = [&] { std::memcpy(place, pieces[i], access->bytes); };
-    if (usable(*access, lanes.address[i]))
-      write_lane(*access, mine | (access->flags & SILENT), lanes.lane[i], lanes.address[i], store);
-    else
-      store();
+  if (common) {
+    write_lanes(*access, mine, lanes, stores);
+    return true;
   }
+  for (int i = 0; i < lanes.count; ++i)
+    if (usable(*access, lanes.address[i]))
+      write_lane(*access, mine, lanes, i, stores);
+    else
+      stores.put(lanes, stores, i, i + 1);
   return true;
 }
 
@@ -369,8 +379,12 @@ void race_atomic(Warp* warp, u32 site, const Lanes& lanes, u32 bytes, const Allo
   if (u8 scope = warp->worker->launch.module->sites[site].releases) race_release(warp, scope == Site::DEVICE);
   RaceMark mine = own(*access);
   if (!mine) return;
-  for (int i = 0; i < lanes.count; ++i)
-    if (usable(*access, lanes.address[i])) write_lane(*access, mine, lanes.lane[i], lanes.address[i], [] {});
+  if (common) return update_lanes(*access, mine, lanes);
+  for (int i = 0; i < lanes.count; ++i) {
+    if (!usable(*access, lanes.address[i])) continue;
+    check_write(*access, lanes.lane[i], lanes.address[i]);
+    mark_write(*access, mine, lanes.lane[i], lanes.address[i]);
+  }
 }
 
 void race_acquire(Warp* warp) {

@@ -78,10 +78,17 @@ struct BlockRaces {
   size_t in_block = 0;    // of these were to the block
 };
 
+// What the lanes of an access are about to store.
+struct LaneStores {
+  const u8 (*pieces)[16];  // of each lane that takes part
+  u32 silent;              // bit i: the i-th changes nothing
+  void (*put)(const Lanes& lanes, const LaneStores& stores, int first, int past);
+};
+
 // One warp-wide access, before it is done. Common: the allocation of all lanes, or null.
 void race_read(Warp* warp, u32 site, const Lanes& lanes, u32 bytes, const Allocation* common);
-// `data` is [element][lane]. True: it was stored, too.
-bool race_write(Warp* warp, u32 site, const Lanes& lanes, u32 size, u32 count, const Allocation* common, const u8* data);
+// True: it was stored, too.
+bool race_write(Warp* warp, u32 site, const Lanes& lanes, u32 bytes, const Allocation* common, const LaneStores& stores);
 // Each half of the warp writes places in a row, not the other half's; `put` stores them. Bit i of `silent`: lane i
 // changes nothing. False, and nothing done, where race_write has to look.
 bool race_write_rows(Warp* warp, u32 site, u32 bytes, const u64 (&at)[2], u32 silent, const Allocation* allocation,

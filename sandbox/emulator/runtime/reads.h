@@ -32,6 +32,10 @@ class ReadNotes {
   void clear() { notes_.clear(); }
   // For a note of a read in the memory's present epoch.
   NotedReads& add(SharedMemory& shared, bool count);
+  // A warp is about to mark reads, `synced` times synchronised since the last barrier: after notes of before.
+  void before_read(SharedMemory& shared, bool count, u32 synced);
+  // Something is about to write within [first, last).
+  void before_any_write(SharedMemory& shared, u32 first, u32 last, bool count);
   // Makes marks of all notes.
   void settle(SharedMemory& shared);
   // A warp is about to write `size` bytes at each lane's place. Afterwards the marks hold what a check of the write
@@ -39,6 +43,9 @@ class ReadNotes {
   void before_write(SharedMemory& shared, u32 warpid, const u32* places, i64 offset, u32 size, bool count);
 
  private:
+  // Of the past, and nobody wants to know any more what barriers order them.
+  bool useless(const SharedMemory& shared, bool count) const;
+
   static constexpr size_t MOST = 256;
   std::vector<NotedReads> notes_;  // all of one epoch
 };

@@ -5,39 +5,6 @@
 
 namespace kw {
 
-// A vector access is one access of this machine, so that a thread sees all of another's or nothing: a flag and a value
-// may be published together. The compiler would take a memcpy apart into elements.
-using Wide = u64 __attribute__((vector_size(16), aligned(1), may_alias));
-using Narrow = u64 __attribute__((aligned(1), may_alias));
-
-template <u32 Bytes>
-inline void read_whole(u8* piece, const u8* from) {
-  if constexpr (Bytes == 16) {
-    Wide value = *reinterpret_cast<const volatile Wide*>(from);
-    std::memcpy(piece, &value, sizeof value);
-  } else if constexpr (Bytes == 8) {
-    u64 value = *reinterpret_cast<const volatile Narrow*>(from);
-    std::memcpy(piece, &value, sizeof value);
-  } else {
-    std::memcpy(piece, from, Bytes);
-  }
-}
-
-template <u32 Bytes>
-inline void write_whole(u8* to, const u8* piece) {
-  if constexpr (Bytes == 16) {
-    Wide value;
-    std::memcpy(&value, piece, sizeof value);
-    *reinterpret_cast<volatile Wide*>(to) = value;
-  } else if constexpr (Bytes == 8) {
-    u64 value;
-    std::memcpy(&value, piece, sizeof value);
-    *reinterpret_cast<volatile Narrow*>(to) = value;
-  } else {
-    std::memcpy(to, piece, Bytes);
-  }
-}
-
 // The regular half: 16 lanes at one place, or at places in a row. Most accesses of a full warp are two such halves, and
 // then checks and marks are a few vector operations.
 constexpr int HALF = LANES / 2;

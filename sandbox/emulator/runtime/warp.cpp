@@ -1,9 +1,14 @@
 // What lowered code asks of the runtime about lanes and warps: scheduling, collectives, barriers, traps.
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cstring>
 #include <utility>
+
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
 
 #include "order.h"
 #include "run.h"
@@ -57,6 +62,21 @@ int run_at(State* state, u32 block, u32 mask) {
   return static_cast<int>(block);
 }
 
+// The first block from `from` on at which lanes wait; as many as there are blocks: none.
+u32 first_waiting(const State* state, u32 from) {
+#ifdef __AVX512F__
+  for (; from < state->blocks; from += 16) {
+    u32 here = std::min<u32>(state->blocks - from, 16);
+    __m512i masks = _mm512_maskz_loadu_epi32(static_cast<__mmask16>((u32{1} << here) - 1), state->waiting + from);
+    if (u32 found = _mm512_test_epi32_mask(masks, masks)) return from + static_cast<u32>(std::countr_zero(found));
+  }
+  return state->blocks;
+#else
+  while (from < state->blocks && !state->waiting[from]) ++from;
+  return from;
+#endif
+}
+
 [[noreturn]] void divergent_barrier(Warp* warp, State* state) {
   std::string where;
   u32 first_lane = 0, first_line = 0;
@@ -98,14 +118,17 @@ extern "C" {
 
 i32 kw_schedule(Warp* warp, State* state) {
   u32 start = state->rotate;
+  bool random = warp->worker->launch.seed != 0;
   state->rotate = 0;
   state->forced = 0;  // what was forced has run, also when all its lanes were there after all
-  if (warp->worker->launch.seed) start = static_cast<u32>(next_random(warp->block->random) % state->blocks);
-  for (u32 block = start; block < state->blocks; ++block)
-    if (state->waiting[block]) return run_at(state, block, std::exchange(state->waiting[block], 0));
-  for (u32 block = 0; block < start; ++block)
-    if (state->waiting[block]) return run_at(state, block, std::exchange(state->waiting[block], 0));
-  return schedule_parked(warp, state);
+  state->lowest = 0;  // what runs next comes back here
+  if (random) start = static_cast<u32>(next_random(warp->block->random) % state->blocks);
+  u32 block = first_waiting(state, start);
+  if (block == state->blocks && start) block = first_waiting(state, 0);
+  if (block == state->blocks) return schedule_parked(warp, state);
+  u32 mask = std::exchange(state->waiting[block], 0);
+  if (!random) state->lowest = first_waiting(state, start ? 0 : block + 1);
+  return run_at(state, block, mask);
 }
 
 void kw_split(Warp*, State* state, u32 taken, u32 target, u32 next) {
