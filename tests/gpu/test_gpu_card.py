@@ -5,6 +5,7 @@ Skipped, with a sentence, where there is no card. What both backends must do is 
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import subprocess
 import sys
@@ -79,7 +80,7 @@ def test_a_session_and_what_it_says_of_itself() -> None:
         assert session.jailed
         assert session.base % (2 << 20) == 0
         assert session.base + DEVICE_BYTES < 1 << 57
-        assert session.hello.l2_bytes > 1 << 20
+        assert session.hello.l2_bytes >= 1 << 20
         assert session.hello.multiprocessors == TARGETS[card.TARGET].sm_count
 
 
@@ -210,7 +211,10 @@ def test_work_of_several_kernels_is_timed_to_its_end() -> None:
 def test_the_command_line_judges_on_the_card() -> None:
     kernel = ROOT / "tests/fixtures/kernels/right/saxpy_plain.cu"
     arguments = ["evaluate", "examples/c/saxpy.c", str(kernel), "--backend", "gpu", "--json"]
-    pytest.importorskip("webapp.cli.main")
+    try:
+        importlib.metadata.version("kernelwright")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("this Python finds the sources, but kernelwright is not installed: there is no command")
     finished = subprocess.run(
         [sys.executable, "-m", "webapp.cli.main", *arguments], capture_output=True, text=True, cwd=ROOT
     )

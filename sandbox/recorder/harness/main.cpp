@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -170,6 +171,14 @@ bool parse(const std::string &line, Arguments &arguments) {
     return *at == '\0';
 }
 
+// A GPU's driver may have put the device's range anywhere that was free in its own process. With nothing placed at
+// random, this process's libraries and stack are at the very top, where no such range ends.
+void stay_out_of_the_way(char **words) {
+    int now = personality(0xffffffff);
+    if (now == -1 || now & ADDR_NO_RANDOMIZE || personality(now | ADDR_NO_RANDOMIZE) == -1) return;
+    execv("/proc/self/exe", words);
+}
+
 int fail(const char *message) {
     fprintf(stderr, "kw-record: %s\n", message);
     return 2;
@@ -178,6 +187,7 @@ int fail(const char *message) {
 }  // namespace
 
 int main(int count, char **words) {
+    stay_out_of_the_way(words);
     if (count < 5) return fail("kw-record RUNTIME CANDIDATE STATUS_FD RESULT_FD...");
     std::string job = read_all(stdin), tables;
     std::vector<Arguments> calls;

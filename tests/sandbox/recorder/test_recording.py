@@ -345,7 +345,16 @@ extern "C" void launch({prototype}, float *y) {{ k<<<1, 1>>>(All{{{{{asdoubles}}
     assert values(only_launch(plan), f"<{len(names)}dQ") == (*given, Y)
 
 
-ELSEWHERE = 0x3_0200_0000  # where a driver has been seen to put a reservation
+ELSEWHERE = 0x3_0200_0000  # where a driver may put a reservation
+
+
+@pytest.mark.parametrize("end", [0x7FFF_0000_0000, 0x7FFF_F000_0000, 0x5000_0000_0000, 0x120_0000_0000])
+def test_the_device_may_be_anywhere_below_another_processs_libraries(
+    candidate: toolchain.Compiled, end: int
+) -> None:
+    for _ in range(3):
+        [plan] = record(candidate, 0, base=end - DEVICE_BYTES)
+        assert values(only_launch(plan), "<ifQQ")[3] == Y + end - DEVICE_BYTES - DEVICE_BASE
 
 
 @pytest.mark.parametrize("what", [0, 1, 2, 3, 5, 6, 8, 10])
