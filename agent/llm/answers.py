@@ -1,0 +1,127 @@
+"""Reading what a model wrote: the source in its code block, its plan, its lesson.
+
+Small models open fences oddly, name the launcher after the function and forget a header. What is unambiguous
+is accepted and put right, and said so; what is not is told back in the words of what was expected.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from agent.llm.wire import Answer
+
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^\n`]*)\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_OPEN_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^\n`]*)\n(.*)\Z", re.MULTILINE | re.DOTALL)
+_THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
+_LINE = r"^[ \t>*#_-]*{word}[*_ ]*:[*_ ]*(\S[^\n]*)$"
+_LAUNCHER = re.compile(r"\bvoid\s+(launch\w*)\s*\(")
+_KERNEL = re.compile(r"\b__global__\b")
+_FIXED_WIDTH = re.compile(r"\bu?int(?:8|16|32|64)_t\b")
+_SENTENCE = 300
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What an answer holds. `source` is None where no candidate can be taken from it; `why` then says why."""
+
+    source: str | None = None
+    why: str = ""
+    plan: str = ""
+    lesson: str = ""
+    done: str = ""  # nothing more to try, and why
+    repairs: list[str] = field(default_factory=list)
+
+
+def read(answer: Answer, prototype: str) -> Reading:
+    """The candidate, plan and lesson of an answer in the rewrite protocol."""
+    text = _THINKING.sub("", answer.text)
+    prose = _FENCE.sub("", text)
+    said = {word: sentence(prose, word) for word in ("PLAN", "LESSON", "DONE")}
+    plan, lesson = said["PLAN"], said["LESSON"]
+    refused = answer.refusal or answer.finish_reason == "content_filter"
+    source = None if refused else _source(text, whole=answer.finish_reason == "stop")
+    if source is not None:
+        source, repairs = repaired(source, prototype)
+        return Reading(source, "", plan, lesson, "", repairs)
+    if said["DONE"] and not refused:
+        return Reading(plan=plan, lesson=lesson, done=said["DONE"])
+    return Reading(why=_why_not(answer, prototype), plan=plan, lesson=lesson)
+
+
+def sentence(prose: str, word: str) -> str:
+    """What stands after `WORD:` at a line's start, the last such line, cut to one long sentence."""
+    found = re.findall(_LINE.format(word=word), prose, re.MULTILINE | re.IGNORECASE)
+    return found[-1].strip(" *_")[:_SENTENCE] if found else ""
+
+
+def repaired(source: str, prototype: str) -> tuple[str, list[str]]:
+    """Puts right what can be meant in one way only; returns the source and what was changed."""
+    repairs = []
+    names = set(_LAUNCHER.findall(source))
+    if names and "launch" not in names and len(names) == 1:
+        [name] = names
+        source = re.sub(rf"\b{re.escape(name)}\b", "launch", source)
+        repairs.append(f"{name} is called launch now")
+    launcher = re.search(r"^[ \t]*(?:static[ \t]+)?(void\s+launch\s*\()", source, re.MULTILINE)
+    if launcher and 'extern "C"' not in source:
+        source = source[: launcher.start()] + 'extern "C" ' + source[launcher.start(1) :]
+        repairs.append('launch is extern "C" now')
+    if _FIXED_WIDTH.search(source) and not re.search(r"#\s*include\s*<c?stdint(\.h)?>", source):
+        source = "#include <stdint.h>\n" + source
+        repairs.append("<stdint.h> is included now")
+    return source, repairs
+
+
+def _source(text: str, *, whole: bool) -> str | None:
+    """The one source the answer can mean, None where there is none or several."""
+    blocks = [body for _, _, body in _FENCE.findall(text)]
+    rest = _FENCE.sub("", text)
+    unclosed = _OPEN_FENCE.search(rest)
+    if unclosed and whole and _balanced(unclosed.group(3)):  # it forgot to close the fence
+        blocks.append(unclosed.group(3))
+    if not blocks and not unclosed and whole:
+        bare = _bare_code(text)
+        blocks = [bare] if bare else []
+    complete = [b for b in blocks if _KERNEL.search(b) and _LAUNCHER.search(b)]
+    if complete:
+        return _ended(complete[-1])  # a model that corrects itself means the last
+    kernels = [b for b in blocks if _KERNEL.search(b)]
+    launchers = [b for b in blocks if _LAUNCHER.search(b)]
+    if len(kernels) == 1 and len(launchers) == 1:
+        return _ended(kernels[0]) + _ended(launchers[0])
+    if len(launchers) == 1 and not kernels:  # a library call, perhaps; the judge knows
+        return _ended(launchers[0])
+    return None
+
+
+def _bare_code(text: str) -> str | None:
+    """An answer that is nothing but code."""
+    start = re.search(r"^(#\s*include|__global__|template|extern|static|//)", text, re.MULTILINE)
+    if start is None or not _balanced(text[start.start() :]):
+        return None
+    code = text[start.start() :]
+    return code[: code.rindex("}") + 1] if "}" in code else None
+
+
+def _balanced(code: str) -> bool:
+    return "{" in code and code.count("{") == code.count("}")
+
+
+def _ended(code: str) -> str:
+    return code.strip("\n") + "\n"
+
+
+def _why_not(answer: Answer, prototype: str) -> str:
+    expected = f"expected is one ```cuda block with the whole source, with a kernel and {prototype}"
+    if answer.refusal or answer.finish_reason == "content_filter":
+        words = " ".join((answer.refusal or answer.text).split())[:200]
+        return f"the model refused: {words or 'its server filtered the answer'}"
+    if answer.finish_reason in ("length", "cut"):
+        return f"the answer was cut off before its source was complete: answer shorter; {expected}"
+    blocks = _FENCE.findall(answer.text)
+    if not blocks:
+        return f"the answer holds no code block; {expected}"
+    if any(_KERNEL.search(body) for _, _, body in blocks):
+        return f"the answer holds no launch function that goes with one kernel; {expected}"
+    return f"no code block of the answer holds a CUDA kernel; {expected}"

@@ -1,0 +1,114 @@
+"""Skills: short pages on how to make a kernel right and good, each with an example that a test judges.
+
+The model sees the index and opens what it needs. Pages are `agent/skills/*.md`, with a head that names the
+page, says when to read it, and lists the metric families it cures.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from sandbox.targets import TARGETS, Target
+from sandbox.types import Data
+
+FOLDER = Path(__file__).resolve().parents[1] / "skills"
+_HEAD = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
+_BLOCK = re.compile(r"^```(\w+)(?: +(\w+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class Example(Data):
+    """A candidate of the page, and what the judge must say of it."""
+
+    source: str
+    verdict: str
+
+
+class Skill(Data):
+    name: str
+    description: str  # when to read it, one line
+    families: list[str]
+    text: str  # Markdown; may hold {targets}
+    task: str  # the C function of its examples
+    examples: list[Example]
+
+    def page(self, target: str) -> str:
+        return self.text.replace("{targets}", _facts(TARGETS[target]))
+
+
+@cache
+def skills() -> dict[str, Skill]:
+    """All pages, by name."""
+    found = (parse(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.md")))
+    return {skill.name: skill for skill in found}
+
+
+def parse(text: str) -> Skill:
+    """Raises ValueError for a page without a head or a task."""
+    head = _HEAD.match(text)
+    if head is None:
+        raise ValueError("a skill begins with a head between --- lines")
+    fields = dict(re.findall(r"^(\w+):[ \t]*(.*)$", head.group(1), re.MULTILINE))
+    body = text[head.end() :].strip()
+    blocks = _BLOCK.findall(body)
+    tasks = [source for language, _, source in blocks if language == "c"]
+    if len(tasks) != 1:
+        raise ValueError("a skill has exactly one ```c block, the task of its examples")
+    return Skill(
+        name=fields["name"],
+        description=fields["description"],
+        families=[family.strip() for family in fields.get("families", "").split(",") if family.strip()],
+        text=body,
+        task=tasks[0],
+        examples=[
+            Example(source=source, verdict=verdict or "passed")
+            for language, verdict, source in blocks
+            if language == "cuda"
+        ],
+    )
+
+
+def index() -> str:
+    """One line a page, for the prompt."""
+    return "\n".join(f"- {skill.name}: {skill.description}" for skill in skills().values())
+
+
+def for_family(family: str) -> Skill | None:
+    """The page that is about a weak family first of all."""
+    fitting = [skill for skill in skills().values() if family in skill.families]
+    return min(fitting, key=lambda skill: skill.families.index(family), default=None)
+
+
+def search(words: Sequence[str]) -> list[Skill]:
+    """Pages with any of the words, those with most of them first, a word in the head counting four times."""
+
+    def weight(skill: Skill) -> int:
+        head, body = (
+            f"{skill.name} {skill.description} {' '.join(skill.families)}".lower(),
+            skill.text.lower(),
+        )
+        return sum(4 * (word in head) + (word in body) for word in {w.lower() for w in words})
+
+    weighed = [(weight(skill), skill) for skill in skills().values()]
+    return [skill for amount, skill in sorted(weighed, key=lambda pair: -pair[0]) if amount > 0]
+
+
+def _facts(target: Target) -> str:
+    kib = 1024
+    return (
+        f"{target.arch} ({target.product}): {target.sm_count} SMs with {target.max_warps_per_sm} warps, "
+        f"{target.max_blocks_per_sm} blocks, {target.registers_per_sm:,} registers and "
+        f"{target.shared_bytes_per_sm // kib} KB of shared memory. A block may have "
+        f"{target.default_shared_bytes_per_block // kib} KB of it, and up to "
+        f"{target.max_shared_bytes_per_block // kib} KB with leave. "
+        f"L2 {target.l2_bytes // kib**2} MB, memory {target.dram_bandwidth / 1e12:.2f} TB/s; "
+        f"peaks {target.peak_fp16 / 1e12:.0f} (fp16), {target.peak_fp32 / 1e12:.0f} (fp32) and "
+        f"{target.peak_fp64 / 1e12:.1f} (fp64) TFLOP/s on the ordinary cores."
+    )
+
+
+def hardware(target: str) -> str:
+    """The GPU that is judged for, in a few sentences."""
+    return _facts(TARGETS[target])
