@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterator
 
-from agent.edits import edited_events
+from agent.edits import apply_edits, edited_events
 from agent.endings import RunEnds
 from agent.events import (
     ActionTaken,
@@ -23,7 +23,7 @@ from agent.events import (
     TurnStarted,
 )
 from agent.limits import Limits
-from agent.protocols import Environment, Finish, Policy, Submit, Unusable
+from agent.protocols import Action, Environment, Finish, Policy, Submit, Unusable
 from agent.trajectory import Trajectory
 from sandbox.cancellation import Cancellation
 from sandbox.errors import Cancelled, TaskProblem
@@ -76,21 +76,19 @@ def _turns(
         target=environment.target,
         turn_limit=limits.turns,
     )
-    version = 0
+    editor = _Editor()
     for turn in range(1, limits.turns + 1):
         cancel.check()
         if time.monotonic() - began > limits.seconds:
             return "time_limit", f"stopped after {limits.seconds:.0f} s; the best turn is kept"
         turn_began = time.monotonic()
-        action = yield from policy.act(trajectory)
+        action = yield from editor.follow(policy.act(trajectory))
         if isinstance(action, Finish):
             return "finished", action.reason
         if len(trajectory.turns) < turn:
             yield TurnStarted(turn=turn, title=action.title, base_turn=action.base_turn)
         if isinstance(action, Submit):
-            for edit in _edits(trajectory, turn, action, version):
-                version = edit.version
-                yield edit
+            yield from editor.show(turn, action.source)
             yield ActionTaken(turn=turn, action="submit", source=action.source)
             evaluation = yield from environment.step(turn, action.source)
         else:
@@ -120,10 +118,33 @@ def _nothing_to_judge(action: Unusable, environment: Environment) -> Evaluation:
     )
 
 
-def _edits(trajectory: Trajectory, turn: int, action: Submit, version: int) -> Iterator[Edited]:
-    """From what the editor shows (the last turn that had a candidate) to the new one."""
-    shown = next((t.source for t in reversed(trajectory.turns[: turn - 1]) if t.source), "")
-    return edited_events(turn, shown, action.source, file=CANDIDATE_FILE, version=version)
+class _Editor:
+    """What an editor that applies every edit shows. It alone knows the versions."""
+
+    def __init__(self) -> None:
+        self.text, self.version = "", 0
+
+    def follow(self, acting: Generator[Event, None, Action]) -> Generator[Event, None, Action]:
+        """A policy that edits as it goes says what it changes; the versions are given here."""
+        try:
+            while True:
+                event = next(acting)
+                yield self._apply(event) if isinstance(event, Edited) else event
+        except StopIteration as stop:
+            action: Action = stop.value
+            return action
+        finally:
+            acting.close()
+
+    def show(self, turn: int, source: str) -> Iterator[Edited]:
+        """From what is shown to the whole candidate."""
+        for edit in edited_events(turn, self.text, source, file=CANDIDATE_FILE, version=self.version):
+            yield self._apply(edit)
+
+    def _apply(self, edit: Edited) -> Edited:
+        self.text = apply_edits(self.text, edit.edits)
+        base, self.version = self.version, self.version + 1
+        return edit.model_copy(update={"base_version": base, "version": self.version})
 
 
 def ended(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -23,6 +24,10 @@ from sandbox.tasks.base import Inputs, Task
 from sandbox.tasks.load import load_task
 from sandbox.types import Data, Problem
 
+if TYPE_CHECKING:
+    from agent.llm.endpoint import Endpoint
+    from agent.llm.record import Exchange
+
 
 class TranslateRequest(Data):
     """What is to be translated, and how. Also what a run stores, so that it can be started again."""
@@ -31,16 +36,28 @@ class TranslateRequest(Data):
     filename: str  # its ending says the language: .c or .py
     entry: str | None = None  # the function to translate, where there are several
     inputs: Inputs | None = None
-    policy: Literal["builtin"] = "builtin"
+    policy: Literal["builtin", "llm"] = "builtin"
+    protocol: Literal["rewrite", "tools"] = "rewrite"  # how a language model is driven
     backend: Literal["auto", "emulator", "gpu"] = "auto"
     target: str = DEFAULT_TARGET
     turns: int = Field(default=8, ge=1, le=200)
     start_from: str | None = None  # a CUDA candidate that becomes turn 1
     seconds: float = Field(default=600.0, gt=0)
+    tokens: int | None = Field(default=None, ge=1)  # of a language model
+    cost: float | None = Field(default=None, gt=0)
 
 
-def translate(request: TranslateRequest, *, cancel: Cancellation) -> Iterator[Event]:
-    """The events of one run. Whatever goes wrong ends it with `run_ended`; nothing is raised."""
+def translate(
+    request: TranslateRequest,
+    *,
+    cancel: Cancellation,
+    endpoint: Endpoint | None = None,
+    record: Callable[[Exchange], None] = lambda exchange: None,
+) -> Iterator[Event]:
+    """The events of one run. Whatever goes wrong ends it with `run_ended`; nothing is raised.
+
+    `endpoint`: the language model of the policy "llm", whose exchanges `record` gets.
+    """
     began = time.monotonic()
     try:
         task, environment = _prepare(request, cancel)
@@ -55,12 +72,18 @@ def translate(request: TranslateRequest, *, cancel: Cancellation) -> Iterator[Ev
         message = f"Kernelwright's own fault: {type(error).__name__}: {error}"
         yield _ended_early("internal_error", message, Problem(kind="internal_error", message=message), began)
     else:
-        limits = Limits(turns=request.turns, seconds=request.seconds)
-        try:
-            for event in run(_policy(request, task), environment, limits, cancel):
+        limits = Limits(
+            turns=request.turns, seconds=request.seconds, tokens=request.tokens, cost=request.cost
+        )
+        with ExitStack() as open_things:
+            open_things.callback(environment.close)
+            try:
+                policy = _policy(request, task, environment, limits, cancel, endpoint, record, open_things)
+            except TaskProblem as error:
+                yield _ended_early("bad_input", error.problem.message, error.problem, began)
+                return
+            for event in run(policy, environment, limits, cancel):
                 yield _placed(event, request.filename)
-        finally:
-            environment.close()
 
 
 def _prepare(request: TranslateRequest, cancel: Cancellation) -> tuple[Task, JudgeEnvironment]:
@@ -77,8 +100,28 @@ def _placed(event: Event, filename: str) -> Event:
     return event
 
 
-def _policy(request: TranslateRequest, task: Task) -> Policy:
-    return BuiltinPolicy(lambda: translator_for(task.spec), start_from=request.start_from)
+def _policy(
+    request: TranslateRequest,
+    task: Task,
+    environment: JudgeEnvironment,
+    limits: Limits,
+    cancel: Cancellation,
+    endpoint: Endpoint | None,
+    record: Callable[[Exchange], None],
+    open_things: ExitStack,
+) -> Policy:
+    if request.policy == "builtin":
+        return BuiltinPolicy(lambda: translator_for(task.spec), start_from=request.start_from)
+    if endpoint is None:
+        hint = "name an endpoint and its model, or use the built-in policy"
+        raise TaskProblem(Problem(kind="no_model", message="no language model is set up", hint=hint))
+    from agent.llm.setup import open_policy  # needs httpx2, which those without a model need not install
+
+    policy, conversation = open_policy(
+        endpoint, request.protocol, environment, limits, cancel, start_from=request.start_from, record=record
+    )
+    open_things.callback(conversation.close)
+    return policy
 
 
 def _ended_early(reason: EndReason, message: str, problem: Problem | None, began: float) -> RunEnded:

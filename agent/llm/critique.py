@@ -63,8 +63,8 @@ class Critique(Data):
 
 
 def critique(trajectory: Trajectory) -> Critique:
-    """Of the last turn, which was judged."""
-    turn = trajectory.turns[-1]
+    """Of the last turn that was judged; there must be one."""
+    turn = next(t for t in reversed(trajectory.turns) if t.evaluation is not None)
     evaluation = turn.evaluation
     assert evaluation is not None
     tried = _without_gain(trajectory)
@@ -92,7 +92,7 @@ def critique(trajectory: Trajectory) -> Critique:
 
 def _passed(trajectory: Trajectory, turn: Turn, evaluation: Evaluation) -> str:
     score = evaluation.score or 0.0
-    scores = [t.evaluation.score for t in trajectory.turns[:-1] if t.evaluation is not None]
+    scores = [t.evaluation.score for t in trajectory.turns[: turn.number - 1] if t.evaluation]
     before = max((s for s in scores if s is not None), default=None)
     if before is None:
         return f"Turn {turn.number} passed with a structural score of {score:.1f}."

@@ -267,11 +267,24 @@ def _code(lines: Sequence[str], number: int) -> str:
 
 def _folded(text: str) -> str:
     """Template arguments nobody reads are left out, and long texts cut in the middle."""
-    previous = None
-    while previous != text:
-        previous, text = text, re.sub(r"<[^<>]{40,}>", "<…>", text)
-    text = re.sub(r"\s*detected during:?.*", "", text, flags=re.DOTALL)
+    text = _without_arguments(re.sub(r"\s*detected during:?.*", "", text, flags=re.DOTALL))
     return text if len(text) <= _LONG else f"{text[: _LONG - 60]} … {text[-50:]}"
+
+
+def _without_arguments(text: str) -> str:
+    """Balanced angle brackets after a name that hold more than 40 characters become <…>."""
+    kept, start, depth = "", 0, 0
+    opened = 0
+    for position, letter in enumerate(text):
+        if letter == "<" and (depth or re.match(r"\w", text[position - 1 : position])):
+            depth += 1
+            opened = opened if depth > 1 else position
+        elif letter == ">" and depth and text[position - 1] != "-":
+            depth -= 1
+            if depth == 0 and position - opened > 40:
+                kept += text[start:opened] + "<…>"
+                start = position + 1
+    return kept + text[start:]
 
 
 def _tail(log: str) -> str:

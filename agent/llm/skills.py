@@ -82,14 +82,17 @@ def for_family(family: str) -> Skill | None:
 
 
 def search(words: Sequence[str]) -> list[Skill]:
-    """Pages with any of the words, those with most of them first, a word in the head counting four times."""
+    """Pages with any of the words, the fitting ones first: a name counts eight times, a head four times."""
 
     def weight(skill: Skill) -> int:
         head, body = (
             f"{skill.name} {skill.description} {' '.join(skill.families)}".lower(),
             skill.text.lower(),
         )
-        return sum(4 * (word in head) + (word in body) for word in {w.lower() for w in words})
+        return sum(
+            8 * (word in skill.name) + 4 * (word in head) + (word in body)
+            for word in {w.lower() for w in words}
+        )
 
     weighed = [(weight(skill), skill) for skill in skills().values()]
     return [skill for amount, skill in sorted(weighed, key=lambda pair: -pair[0]) if amount > 0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from test_loop import Given, evaluation
+from given_environment import Given, evaluation
 
 from agent.events import RunEnded, TurnEnded, TurnStarted
 from agent.limits import Limits

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator
 
 import pytest
+from given_environment import Given
 
 from agent.endings import RunEnds
 from agent.events import (
     ActionTaken,
     Event,
-    Log,
     RunEnded,
     RunStarted,
     TextDelta,
@@ -25,52 +25,7 @@ from agent.protocols import Action, Finish, Submit, Unusable
 from agent.trajectory import Trajectory, fold
 from sandbox.cancellation import Cancellation
 from sandbox.errors import TaskProblem
-from sandbox.tasks.base import Inputs, TaskSpec
-from sandbox.types import Compilation, Evaluation, Metrics, Problem
-
-SPEC = TaskSpec(
-    language="c",
-    name="f",
-    source="void f(int n, float *x) {}",
-    prototype='extern "C" void launch(int n, float *x)',
-    parameters=[],
-    sizes={"n": 1024},
-    inputs=Inputs(),
-)
-
-
-def evaluation(score: float | None) -> Evaluation:
-    """Passed with this score, or wrong when None."""
-    if score is None:
-        return Evaluation(
-            verdict="wrong_result", fault="candidate", message="off", backend="emulator", target="sm_90"
-        )
-    metrics = Metrics(structural_score=score, families={}, measured_by="emulator", kernels=[])
-    return Evaluation(
-        verdict="passed", fault=None, message="agrees", backend="emulator", target="sm_90", metrics=metrics
-    )
-
-
-class Given:
-    """Answers the n-th candidate with the n-th outcome; an exception among them is raised."""
-
-    spec = SPEC
-    backend = "emulator"
-    target = "sm_90"
-
-    def __init__(self, *outcomes: float | Exception | None) -> None:
-        self.outcomes = list(outcomes)
-
-    def step(self, turn: int, source: str) -> Generator[Event, None, Evaluation]:
-        yield Log(turn=turn, stream="nvcc", text=source)
-        outcome = self.outcomes[turn - 1]
-        if isinstance(outcome, Exception):
-            raise outcome
-        return evaluation(outcome)
-
-    def compile(self, turn: int, source: str) -> Generator[Event, None, tuple[bool, Compilation]]:
-        yield Log(turn=turn, stream="nvcc", text=source)
-        return True, Compilation(seconds=0.1, log="", diagnostics=[], kernels=[])
+from sandbox.types import Problem
 
 
 def play(environment: Given, turns: int = 8, cancel: Cancellation | None = None) -> list[Event]:
@@ -131,7 +86,7 @@ class Talking:
 
 def test_a_turn_without_a_candidate_counts_and_does_not_compile() -> None:
     policy = Talking(Unusable("no code in the answer", "t"), Submit("kernel", "t"), Finish("done"))
-    events = list(run(policy, Given(None, 50.0), Limits(), Cancellation()))
+    events = list(run(policy, Given(50.0), Limits(), Cancellation()))
     trajectory = fold(events)
     first, second, _ = trajectory.turns
     assert first.evaluation is not None

@@ -1,0 +1,108 @@
+"""The rewrite protocol: one answer a turn, with the whole source in a code block.
+
+For models that cannot call tools, and for training: a turn is one prompt and one sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from agent.events import Event, TurnStarted
+from agent.llm import context
+from agent.llm.answers import Reading, read
+from agent.llm.conversation import Conversation
+from agent.llm.critique import critique
+from agent.llm.wire import Message
+from agent.protocols import Action, Finish, Submit, Unusable
+from agent.trajectory import Trajectory
+from sandbox.tasks.base import TaskSpec
+
+#: Turns in a row without a candidate before the run ends.
+PATIENCE = 3
+#: Share of the prompt that observations may take.
+_OBSERVED = 0.2
+
+
+@dataclass
+class RewritePolicy:
+    """`agent.protocols.Policy`. Keeps nothing between turns: what it knows is in the trajectory."""
+
+    conversation: Conversation
+    spec: TaskSpec
+    target: str
+    start_from: str | None = None
+    name: str = "llm"
+
+    def act(self, trajectory: Trajectory) -> Generator[Event, None, Action]:
+        turn = len(trajectory.turns) + 1
+        if turn == 1 and self.start_from is not None:
+            return Submit(self.start_from, "Your kernel as it stands")
+        if fruitless(trajectory) >= PATIENCE:
+            return Finish(f"the model wrote no candidate {PATIENCE} turns in a row; the best turn is kept")
+        aim = context.goal(trajectory)
+        base = aim.base.number if aim.base else None
+        yield TurnStarted(turn=turn, title=aim.title, base_turn=base)
+        messages, skills = self.prompt(trajectory, aim)
+        answer = yield from self.conversation.ask(turn, messages)
+        reading = read(answer, self.spec.prototype)
+        yield self.conversation.answered(
+            turn,
+            answer,
+            plan=reading.plan,
+            lesson=reading.lesson,
+            repairs=reading.repairs,
+            skills=skills,
+        )
+        return self._action(reading, trajectory, aim.title, base)
+
+    def reflect(self, trajectory: Trajectory) -> str:
+        return reflection(trajectory)
+
+    def prompt(self, trajectory: Trajectory, aim: context.Goal) -> tuple[list[Message], list[str]]:
+        """What the model is shown, and the skills in it."""
+        room = self.conversation.room()
+        system = context.system(self.spec, tools=False)
+        sections = context.task(self.spec, self.target)
+        skill = context.fitting_skill(trajectory, aim)
+        if skill is not None:
+            sections.append(context.Section(f"SKILL {skill.name}", skill.page(self.target), rank=6))
+        observed = int(room * _OBSERVED)
+        sections += context.state(trajectory, aim, prototype=self.spec.prototype, tokens=observed)
+        sections.append(context.Section("GOAL", f"{aim.title}. Write the whole source."))
+        ledger = self.conversation.ledger
+        user = context.fit(sections, room - ledger.estimate(system), ledger.estimate)
+        shown = [skill.name] if skill is not None and f"[SKILL {skill.name}]" in user else []
+        return [Message(role="system", content=system), Message(role="user", content=user)], shown
+
+    def _action(self, reading: Reading, trajectory: Trajectory, title: str, base: int | None) -> Action:
+        if reading.source is not None:
+            return Submit(reading.source, title, base)
+        if reading.done:
+            if trajectory.best is not None:
+                return Finish(f"the model has nothing left to try: {reading.done}")
+            return Unusable(
+                f"nothing has passed yet, and still the model is done: {reading.done}", title, base
+            )
+        return Unusable(reading.why, title, base)
+
+
+def fruitless(trajectory: Trajectory) -> int:
+    """How many of the last turns in a row had no candidate."""
+    count = 0
+    for turn in reversed(trajectory.turns):
+        if turn.source:
+            break
+        count += 1
+    return count
+
+
+def reflection(trajectory: Trajectory) -> str:
+    """What was measured, and what the model said of it."""
+    turn = trajectory.turns[-1]
+    said = critique(trajectory).text()
+    same = next((t.number for t in trajectory.turns[:-1] if t.source and t.source == turn.source), None)
+    if same is not None:
+        said += f"\nThis is the source of turn {same}, unchanged."
+    plans = [answer.plan for answer in turn.answers if answer.plan]
+    return f"{said}\nPlan of this turn: {plans[-1]}" if plans else said

@@ -1,0 +1,339 @@
+"""The tools of the tools protocol. None leaves the scratch folder; what they say is short.
+
+A tool is a frozen model of its arguments, whose docstring the language model reads, and what is done with it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from agent.edits import edited_events
+from agent.events import Event
+from agent.llm.comparison import baseline, compare
+from agent.llm.observe import compilation_observation, profile
+from agent.llm.scratch import Refused, Scratch
+from agent.llm.skills import index, search, skills
+from agent.llm.wire import ToolCall
+from agent.loop import CANDIDATE_FILE
+from agent.protocols import Environment, Finish, Submit
+from agent.trajectory import Trajectory, Turn
+from sandbox.types import Data
+
+
+class Baseline(Data):
+    """What the task itself costs: the bytes it must move, and the least time that takes on the GPU."""
+
+
+class ReadFile(Data):
+    """Read a file of the scratch folder, with line numbers."""
+
+    name: str = CANDIDATE_FILE
+    first: int = 1
+    last: int | None = None
+
+
+class WriteFile(Data):
+    """Write a whole file of the scratch folder."""
+
+    name: str = CANDIDATE_FILE
+    content: str
+
+
+class EditFile(Data):
+    """Replace a piece of a file. `old` must stand there exactly once, spaces included."""
+
+    name: str = CANDIDATE_FILE
+    old: str
+    new: str
+    everywhere: bool = False
+
+
+class Compile(Data):
+    """Compile kernel.cu with nvcc: errors, registers, spills. Costs no turn."""
+
+
+class Verify(Data):
+    """Hand kernel.cu to the judge: right or wrong, then measured. Ends the turn."""
+
+    plan: str = Field(description="one sentence: what this version changes, and why")
+    learned: str = Field(default="", description="one sentence: what the last measurement showed")
+
+
+class Profile(Data):
+    """Kernels and lines of a judged turn, by their cost in a family of metrics (default: the weakest)."""
+
+    turn: int | None = Field(default=None, description="default: the best turn")
+    family: str | None = None
+
+
+class Compare(Data):
+    """Two judged turns side by side: verdicts, scores, families, and what differs in their sources."""
+
+    first: int
+    second: int
+
+
+class SearchSkills(Data):
+    """Find skills: short pages on how to make kernels right and fast."""
+
+    query: str
+
+
+class OpenSkill(Data):
+    """Read a skill."""
+
+    name: str
+
+
+class Note(Data):
+    """Remember a sentence beyond this turn."""
+
+    text: str
+
+
+class Done(Data):
+    """Nothing is left to gain: end the run."""
+
+    reason: str
+
+
+TOOLS: dict[str, type[Data]] = {
+    "baseline": Baseline,
+    "read_file": ReadFile,
+    "write_file": WriteFile,
+    "edit_file": EditFile,
+    "compile": Compile,
+    "verify": Verify,
+    "profile": Profile,
+    "compare": Compare,
+    "search_skills": SearchSkills,
+    "open_skill": OpenSkill,
+    "note": Note,
+    "finish": Done,
+}
+
+
+def schemas() -> list[dict[str, Any]]:
+    """The tools as the API wants them."""
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": name,
+                "description": " ".join((model.__doc__ or "").split()),
+                "parameters": _bare(model.model_json_schema()),
+            },
+        }
+        for name, model in TOOLS.items()
+    ]
+
+
+@dataclass(frozen=True)
+class Used:
+    """What a tool said. `action` where it ends the turn or the run."""
+
+    observation: str
+    ok: bool = True
+    action: Submit | Finish | None = None
+
+
+@dataclass(frozen=True)
+class At:
+    """Where in a run a tool is used."""
+
+    turn: int
+    trajectory: Trajectory
+    title: str
+    base: int | None
+    tokens: int  # that an observation may have, about
+
+
+@dataclass
+class Toolbox:
+    environment: Environment
+    scratch: Scratch = field(default_factory=Scratch)
+    opened: list[str] = field(default_factory=list)  # skills, in this turn
+
+    def use(self, at: At, tool: str, raw: str) -> Generator[Event, None, Used]:
+        """Uses one tool; whatever the model got wrong comes back as an observation that says so."""
+        model = TOOLS.get(tool)
+        if model is None:
+            return Used(f"there is no tool {tool[:80]!r}; the tools are {', '.join(TOOLS)}", ok=False)
+        try:
+            arguments = model.model_validate(_object(raw))
+        except ValueError as error:  # pydantic's is one
+            return Used(f"the arguments of {tool} do not fit: {_said(error)}", ok=False)
+        try:
+            match arguments:
+                case Baseline():
+                    return Used(baseline(self.environment.spec, self.environment.target))
+                case ReadFile():
+                    text = self.scratch.read(arguments.name, arguments.first, arguments.last)
+                    return Used(_cut(text, at.tokens))
+                case WriteFile() | EditFile():
+                    return (yield from self._change(at.turn, arguments))
+                case Compile():
+                    return (yield from self._compile(at))
+                case Verify():
+                    return self._verify(at)
+                case Profile():
+                    return _profile(arguments, at.trajectory, at.tokens)
+                case Compare():
+                    return Used(
+                        compare(
+                            _judged(at.trajectory, arguments.first), _judged(at.trajectory, arguments.second)
+                        )
+                    )
+                case SearchSkills():
+                    found = search(re.findall(r"\w+", arguments.query))[:4]
+                    lines = [f"{skill.name}: {skill.description}" for skill in found]
+                    return Used("\n".join(lines) or f"nothing fits; all there is:\n{index()}")
+                case OpenSkill():
+                    return self._open(arguments.name)
+                case Note():
+                    return Used("kept")
+                case Done():
+                    return self._finish(arguments, at.trajectory)
+                case _:
+                    raise AssertionError(tool)
+        except Refused as refused:
+            return Used(str(refused), ok=False)
+
+    def _change(self, turn: int, change: WriteFile | EditFile) -> Generator[Event, None, Used]:
+        before = self.scratch.files.get(change.name, "")
+        if isinstance(change, WriteFile):
+            self.scratch.write(change.name, change.content)
+            lines = self.scratch.files[change.name].count("\n")
+            said = f"{change.name} has {lines} lines now"
+        else:
+            count = self.scratch.edit(change.name, change.old, change.new, everywhere=change.everywhere)
+            said = "edited" if count == 1 else f"edited in {count} places"
+        if change.name == CANDIDATE_FILE:  # the editor shows it at once; the loop gives the versions
+            yield from edited_events(
+                turn, before, self.scratch.files[change.name], file=CANDIDATE_FILE, version=0
+            )
+        return Used(said)
+
+    def _compile(self, at: At) -> Generator[Event, None, Used]:
+        source = self._candidate()
+        ok, compilation = yield from self.environment.compile(at.turn, source)
+        prototype = self.environment.spec.prototype
+        said = compilation_observation(ok, compilation, source, prototype=prototype, tokens=at.tokens)
+        return Used(said)
+
+    def _verify(self, at: At) -> Used:
+        source = self._candidate()
+        same = next((t for t in at.trajectory.turns if t.source == source and t.evaluation is not None), None)
+        if same is not None and same.evaluation is not None:
+            return Used(
+                f"this is the source of turn {same.number}, unchanged, which was judged: "
+                f"{same.evaluation.verdict.replace('_', ' ')}, {same.evaluation.message}",
+                ok=False,
+            )
+        return Used("handed to the judge", action=Submit(source, at.title, at.base))
+
+    def _candidate(self) -> str:
+        source = self.scratch.files.get(CANDIDATE_FILE, "")
+        if not source.strip():
+            raise Refused(f"{CANDIDATE_FILE} is empty: write it first")
+        return source
+
+    def _open(self, name: str) -> Used:
+        skill = skills().get(name)
+        if skill is None:
+            return Used(f"there is no skill {name[:80]!r}; there are:\n{index()}", ok=False)
+        if name not in self.opened:
+            self.opened.append(name)
+        return Used(skill.page(self.environment.target))
+
+    def _finish(self, wish: Done, trajectory: Trajectory) -> Used:
+        if trajectory.best is None:
+            return Used(
+                "nothing has passed yet: go on, the run ends by itself when its limits are reached", ok=False
+            )
+        return Used("done", action=Finish(f"the model has nothing left to try: {wish.reason[:300]}"))
+
+
+def notes(trajectory: Trajectory) -> list[str]:
+    """What the model wished to remember in this run."""
+    kept = []
+    for turn in trajectory.turns:
+        for used in turn.tools:
+            if used.tool == "note" and used.ok:
+                kept.append(Note.model_validate(_object(used.arguments)).text[:400])
+    return kept
+
+
+def intent(calls: Sequence[ToolCall]) -> tuple[str, str]:
+    """(plan, lesson) that a call of verify among these gives; empty where there is none that fits."""
+    for call in calls:
+        if call.name == "verify":
+            try:
+                wish = Verify.model_validate(_object(call.arguments))
+            except ValueError:  # the call is refused with this reason when it is used
+                continue
+            return wish.plan[:300], wish.learned[:300]
+    return "", ""
+
+
+def _profile(wish: Profile, trajectory: Trajectory, tokens: int) -> Used:
+    if wish.turn is not None:
+        turn = _judged(trajectory, wish.turn)
+    elif trajectory.best is not None:
+        turn = trajectory.best
+    else:
+        raise Refused("nothing has passed yet, and only what passed is measured")
+    metrics = turn.evaluation.metrics if turn.evaluation else None
+    if metrics is None:
+        raise Refused(f"turn {turn.number} did not pass, so nothing of it was measured")
+    if wish.family is not None and wish.family not in metrics.families:
+        raise Refused(f"no family {wish.family[:40]!r} was measured; there are {', '.join(metrics.families)}")
+    return Used(profile(metrics, turn.source, tokens=tokens, family=wish.family))
+
+
+def _judged(trajectory: Trajectory, number: int) -> Turn:
+    for turn in trajectory.turns:
+        if turn.number == number and turn.evaluation is not None:
+            return turn
+    judged = [str(turn.number) for turn in trajectory.turns if turn.evaluation is not None]
+    raise Refused(f"turn {number} was not judged; judged are: {', '.join(judged) or 'none yet'}")
+
+
+def _object(raw: str) -> dict[str, Any]:
+    """The arguments as an object. Raises ValueError. Nothing at all is an empty one."""
+    parsed = json.loads(raw) if raw.strip() else {}
+    if isinstance(parsed, str):  # encoded twice, as small models do
+        parsed = json.loads(parsed)
+    if not isinstance(parsed, dict):
+        raise ValueError("they must be one JSON object")
+    return parsed
+
+
+def _said(error: ValueError) -> str:
+    if isinstance(error, ValidationError):
+        return "; ".join(
+            f"{'.'.join(map(str, e['loc'])) or 'they'}: {e['msg'].lower()}" for e in error.errors()[:3]
+        )
+    if isinstance(error, json.JSONDecodeError):
+        return f"they are not JSON ({error.msg.lower()} at character {error.pos})"
+    return str(error)
+
+
+def _cut(text: str, tokens: int) -> str:
+    most = tokens * 3
+    return text if len(text) <= most else text[:most] + "\n… (cut: read it in parts, with first and last)"
+
+
+def _bare(schema: dict[str, Any]) -> dict[str, Any]:
+    """Without the titles and descriptions that say nothing new."""
+    properties = {
+        name: {key: value for key, value in each.items() if key != "title"}
+        for name, each in schema.get("properties", {}).items()
+    }
+    return {"type": "object", "properties": properties, "required": schema.get("required", [])}
