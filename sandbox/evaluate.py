@@ -41,7 +41,7 @@ from sandbox.recorder import client as recorder
 from sandbox.replays import POISONS, REPLAY_SECONDS, Outcomes, buffers, replay_draws
 from sandbox.same_work import first_difference
 from sandbox.targets import Target
-from sandbox.tasks.base import Draw, Expected, Task
+from sandbox.tasks.base import Baseline, Draw, Expected, Task
 from sandbox.types import (
     Compilation,
     CompiledKernel,
@@ -118,6 +118,7 @@ class Pipeline:
         """`cards`: where candidates run; none: in the emulator alone, which counts and checks in any case."""
         self._task = task
         self._cards = cards
+        self._baselines: Sequence[Baseline] | None = None  # of the task, so timed once
         self._target = target
         # The caller's cancellation, and our own end: what is computed ahead must not outlive `close`.
         self._cancel = Cancellation(lambda: cancel.is_set, interval=0.0)
@@ -300,18 +301,23 @@ class Pipeline:
         judgement: Judgement,
         report: Report,
     ) -> None:
-        report(StageAt("time", session.device.name))
+        draws = [reference.draws[i] for i in reference.sets]
         try:
+            if self._baselines is None:
+                report(StageAt("time", "your own program"))
+                self._baselines = self._task.baselines(draws, self._cancel)
+            report(StageAt("time", session.device.name))
             judgement.timing = timed.take(
                 session,
                 _cubin(compiled),
                 [plans[i] for i in reference.sets],
-                [reference.draws[i] for i in reference.sets],
+                draws,
                 [reference.expected[i] for i in reference.sets],
                 self._task.spec,
                 addresses,
                 target=self._target,
                 counted=emulated.outcomes.counted if emulated.outcomes else None,
+                baselines=self._baselines,
             )
         except Judged as ending:
             if ending.verdict != "unsupported":
@@ -479,6 +485,8 @@ def _passed(judgement: Judgement) -> str:
     if judgement.timing is not None:
         time_taken = judgement.timing.candidate_us
         said += f"; {time_taken.median:.2f} us ({time_taken.low:.2f} to {time_taken.high:.2f})"
+        for baseline in judgement.timing.baselines:
+            said += f", {baseline.speedup:.2f} times as fast as {baseline.name}"
         if judgement.timing.implausible:
             said += f", which is not believed: {judgement.timing.implausible}"
     if judgement.untimed:

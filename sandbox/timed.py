@@ -16,8 +16,8 @@ from sandbox.placement import array_bytes
 from sandbox.plan import LaunchPlan
 from sandbox.replays import POISONS, buffers
 from sandbox.targets import Target
-from sandbox.tasks.base import Draw, Expected, TaskSpec
-from sandbox.types import Timing
+from sandbox.tasks.base import Baseline, Draw, Expected, TaskSpec
+from sandbox.types import BaselineTime, Timing
 
 #: Sets of inputs that trials go around: none is timed right after itself.
 SETS = 4
@@ -36,9 +36,10 @@ def take(
     *,
     target: Target,
     counted: ReplayResult | None,
+    baselines: Sequence[Baseline] = (),
 ) -> Timing:
     """Times one candidate on several sets of inputs, `draws`, all of the same sizes. `counted`: what the
-    emulator counted on one of them.
+    emulator counted on one of them. `baselines`: the user's own program, timed elsewhere.
 
     Raises Judged: "wrong_result" for a timed output that is wrong, and what `Session.time` raises.
     """
@@ -57,7 +58,7 @@ def take(
     return Timing(
         candidate_us=candidate,
         candidate_cv=timing.variation(samples),
-        baselines=[],
+        baselines=[_compared(baseline, samples) for baseline in baselines],
         device=str(session.device),
         launches=times.launches,
         empty_us=times.empty_us,
@@ -66,6 +67,17 @@ def take(
         implausible=timing.implausible(
             candidate.median, bytes_read=_bytes_read(spec, draws[0], counted), target=target
         ),
+    )
+
+
+def _compared(baseline: Baseline, samples: timing.Samples) -> BaselineTime:
+    compared = timing.compare(baseline.microseconds, samples)
+    return BaselineTime(
+        name=baseline.name,
+        us=timing.interval(baseline.microseconds).median,
+        speedup=compared.speedup,
+        speedup_low=compared.low,
+        speedup_high=compared.high,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
@@ -100,6 +101,14 @@ class Expected:
     alternatives: Mapping[str, Sequence[Array]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Baseline:
+    """How long the user's own program takes, as a whole, on inputs of the representative size."""
+
+    name: str  # "c", "eager", ...
+    microseconds: npt.NDArray[np.float64]  # (blocks, trials), as sandbox.timing has them
+
+
 class Task(Protocol):
     """A task the judge can use. Made by `sandbox.tasks.load.load_task`."""
 
@@ -114,3 +123,6 @@ class Task(Protocol):
 
         Raises TaskProblem when the reference crashes, never ends or cannot be built.
         """
+
+    def baselines(self, draws: Sequence[Draw], cancel: Cancellation) -> Sequence[Baseline]:
+        """Times the user's own program in the jail on these inputs. Empty where there is no way to yet."""

@@ -5,7 +5,7 @@ the same blocks, interleaved as `schedule` says, so that what drifts (clocks, he
 `sandbox.gpu` takes the samples.
 """
 
-from sandbox.timing.compare import Comparison, compare, interval, variation
+from sandbox.timing.compare import Comparison, Samples, compare, interval, variation
 from sandbox.timing.plausible import implausible
 from sandbox.timing.schedule import BLOCKS, TRIALS, schedule
 
@@ -13,6 +13,7 @@ __all__ = [
     "BLOCKS",
     "TRIALS",
     "Comparison",
+    "Samples",
     "compare",
     "implausible",
     "interval",

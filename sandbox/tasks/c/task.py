@@ -12,8 +12,9 @@ from sandbox.cancellation import Cancellation
 from sandbox.errors import TaskProblem
 from sandbox.tasks import draws as values
 from sandbox.tasks import expressions
-from sandbox.tasks.base import ArrayInput, Distribution, Draw, Expected, Inputs, Parameter, TaskSpec
+from sandbox.tasks.base import ArrayInput, Baseline, Distribution, Draw, Expected, Inputs, Parameter, TaskSpec
 from sandbox.tasks.c import reference
+from sandbox.tasks.c.baseline import baselines
 from sandbox.tasks.c.build import Executable, build_checked, build_native, build_wide
 from sandbox.tasks.c.fill import fill, usual_integer
 from sandbox.tasks.c.formals import Formal, choose_entry, formals, prototype
@@ -67,6 +68,7 @@ class CTask:
     distributions: Sequence[Distribution]  # those the program is defined for
     native: Executable
     wide: Executable | None  # None where the native reference is the truth
+    program: Program
 
     def draws(self, seed: bytes) -> list[Draw]:
         """6 to 8 draws; which of the legal sizes they use hangs on the seed."""
@@ -93,6 +95,9 @@ class CTask:
             written={p.name for p in self.spec.parameters if p.kind == "array" and p.access != "read"},
             cancel=cancel,
         )
+
+    def baselines(self, draws: Sequence[Draw], cancel: Cancellation) -> list[Baseline]:
+        return baselines(self.program, self.spec.name, self.formals, draws, cancel)
 
     def _sized(self, kind: Kind, rng: np.random.Generator) -> Sized | None:
         for wished in (kind, *_INSTEAD.get(kind, ())):
@@ -161,7 +166,7 @@ def load_c(source: str, *, filename: str, entry: str | None, inputs: Inputs, can
             )
         widened = _widened(wide) if wide is not None else None
     spec = _spec(program, name, parameters, inferred, probed, inputs, bits, widened is not None)
-    return CTask(spec, parameters, inferred, probed, distributions, built, widened)
+    return CTask(spec, parameters, inferred, probed, distributions, built, widened, program)
 
 
 def _inferred(

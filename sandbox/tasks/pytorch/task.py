@@ -13,7 +13,7 @@ import numpy as np
 
 from sandbox.cancellation import Cancellation
 from sandbox.limits import TORCH, Limits
-from sandbox.tasks.base import Array, Distribution, Draw, Expected, Inputs, Parameter, TaskSpec
+from sandbox.tasks.base import Array, Baseline, Distribution, Draw, Expected, Inputs, Parameter, TaskSpec
 from sandbox.tasks.pytorch.graph import DTYPES, TensorType, reduction_length
 from sandbox.tasks.pytorch.messages import (
     FILE,
@@ -68,6 +68,10 @@ class PyTorchTask:
             )
             for distribution, stream in zip(_DISTRIBUTIONS, streams, strict=True)
         ]
+
+    def baselines(self, draws: Sequence[Draw], cancel: Cancellation) -> Sequence[Baseline]:
+        """None yet: torch on the card, eager and compiled, needs a jail of its own with the card in it."""
+        return []
 
     def expected(self, draws: Sequence[Draw], cancel: Cancellation) -> Sequence[Expected]:
         """The module in its own precision and in float64, from one jailed process for all draws."""

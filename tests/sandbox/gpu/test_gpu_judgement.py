@@ -43,6 +43,10 @@ def test_a_right_kernel_is_verified_measured_and_timed(host_card: HostCard) -> N
     assert timing.trials == 7 * 20
     assert timing.candidate_us.low <= timing.candidate_us.median <= timing.candidate_us.high
     assert timing.device.startswith("Host Card")
+    [c] = timing.baselines
+    assert (c.name, c.us > 0) == ("c", True)
+    assert c.speedup_low <= c.speedup <= c.speedup_high
+    assert reward.reference_speedup(timing) == c.speedup
     assert {"emulate", "card", "replay", "verify", "time", "measure"} <= set(evaluation.stages)
     assert reward.attach(evaluation).reward is not None
     unbelieved = timing.model_copy(update={"implausible": "faster than light"})
