@@ -1,10 +1,8 @@
 // The general product, alone and in batches, of one type or of narrow ones that are widened for it.
-#include <cstring>
 #include <string>
 #include <vector>
 
-#include "cublas.h"
-#include "narrow.h"
+#include "any_type.h"
 
 template <class T>
 bool Product<T>::compute(DeviceMemory &memory, T alpha, const T *a, const T *b, T beta, T *c) const {
@@ -58,26 +56,7 @@ Status gemm(const Handle *handle, const char *call, int op_a, int op_b, int64_t 
     });
 }
 
-// Types of elements, as cudaDataType numbers them.
-enum Type : int { kR32F = 0, kR64F = 1, kR16F = 2, kR8I = 3, kC32F = 4, kC64F = 5, kR32I = 10, kR16BF = 14 };
 enum class Sum { half, single, twice, whole, unknown };
-
-size_t size_of(int type) {
-    switch (type) {
-    case kR8I:
-        return 1;
-    case kR16F:
-    case kR16BF:
-        return 2;
-    case kR64F:
-    case kC32F:
-        return 8;
-    case kC64F:
-        return 16;
-    default:
-        return 4;
-    }
-}
 
 Sum sum_of(int compute) {  // cublasComputeType_t; the faster forms are computed like the plain ones
     switch (compute) {
@@ -102,48 +81,13 @@ Sum sum_of(int compute) {  // cublasComputeType_t; the faster forms are computed
     }
 }
 
-double load(int type, const void *from) {
-    uint16_t half = 0;
-    switch (type) {
-    case kR16F:
-        return std::memcpy(&half, from, 2), kw::Half::wide(half);
-    case kR16BF:
-        return std::memcpy(&half, from, 2), kw::Bfloat::wide(half);
-    case kR8I:
-        return *static_cast<const int8_t *>(from);
-    case kR32I:
-        return *static_cast<const int32_t *>(from);
-    default:
-        return static_cast<double>(*static_cast<const float *>(from));
-    }
-}
-
-void store(int type, double value, void *to) {
-    uint16_t half = 0;
-    switch (type) {
-    case kR16F:
-        half = kw::Half::narrow(static_cast<float>(value)), std::memcpy(to, &half, 2);
-        break;
-    case kR16BF:
-        half = kw::Bfloat::narrow(static_cast<float>(value)), std::memcpy(to, &half, 2);
-        break;
-    case kR32I:
-        *static_cast<int32_t *>(to) = static_cast<int32_t>(static_cast<int64_t>(value));
-        break;
-    default:
-        *static_cast<float *>(to) = static_cast<float>(value);
-    }
-}
-
 // The dense columns of a matrix of `type`.
 template <class T>
 std::vector<T> widened(int type, const char *from, int64_t rows, int64_t columns, int64_t leading) {
     std::vector<T> all(static_cast<size_t>(rows * columns));
-    size_t element = size_of(type);
     for (int64_t j = 0; j < columns; j++)
         for (int64_t i = 0; i < rows; i++)
-            all[static_cast<size_t>(i + j * rows)] =
-                static_cast<T>(load(type, from + static_cast<size_t>(i + j * leading) * element));
+            all[static_cast<size_t>(i + j * rows)] = static_cast<T>(load(type, from + (i + j * leading) * size_of(type)).real());
     return all;
 }
 
@@ -156,12 +100,11 @@ struct Narrow {
     bool compute(DeviceMemory &memory, double alpha, const char *a, const char *b, double beta, char *c) const {
         const auto &[op_a, op_b, m, n, k, lda, ldb, ldc] = product;
         if (!m || !n) return true;
-        size_t element = size_of(type), result = size_of(type_c);
+        int64_t element = size_of(type), result = size_of(type_c);
         int64_t rows_a = op_a == kPlain ? m : k, rows_b = op_b == kPlain ? k : n;
         int64_t columns_a = op_a == kPlain ? k : m, columns_b = op_b == kPlain ? n : k;
-        auto rows = [](int64_t rows, int64_t columns, int64_t leading, size_t bytes) {
-            return Rows{static_cast<size_t>(rows) * bytes, static_cast<size_t>(columns),
-                        leading * static_cast<ptrdiff_t>(bytes)};
+        auto rows = [](int64_t rows, int64_t columns, int64_t leading, int64_t bytes) {
+            return Rows{static_cast<size_t>(rows * bytes), static_cast<size_t>(columns), leading * bytes};
         };
         bool multiplies = alpha != 0 && k;
         if (multiplies && !memory.reads("A", a, rows(rows_a, columns_a, lda, element))) return false;
@@ -178,34 +121,13 @@ struct Narrow {
         }
         for (int64_t j = 0; j < n; j++)
             for (int64_t i = 0; i < m; i++) {
-                char *to = c + static_cast<size_t>(i + j * ldc) * result;
+                char *to = c + (i + j * ldc) * result;
                 T sum = sums[static_cast<size_t>(i + j * m)];
-                if (beta != 0) sum += static_cast<T>(beta) * static_cast<T>(load(type_c, to));
+                if (beta != 0) sum += static_cast<T>(beta) * static_cast<T>(load(type_c, to).real());
                 store(type_c, sum, to);
             }
         return true;
     }
-};
-
-// A scalar of a type that is known only now.
-class AnyScalar {
-  public:
-    AnyScalar(const Handle *handle, const char *what, int type, const void *at)
-        : what_(what), type_(type), at_(at), on_device_(handle->scalars_on_device) {
-        if (!on_device_ && at) value_ = load(type, at);
-    }
-    bool read(DeviceMemory &memory, double &value) const {
-        if (on_device_ && !memory.reads(what_, at_, {size_of(type_)})) return false;
-        value = on_device_ ? load(type_, at_) : value_;
-        return true;
-    }
-
-  private:
-    const char *what_;
-    int type_;
-    const void *at_;
-    bool on_device_;
-    double value_ = 0;
 };
 
 struct Extended {
@@ -245,18 +167,17 @@ struct Extended {
         Narrow<T> one{{static_cast<Operation>(op_a), static_cast<Operation>(op_b), m, n, k, lda, ldb, ldc}, type_a, type_c};
         if (!one.product.valid()) return kInvalidValue;
         AnyScalar factor(handle, "alpha", scale, alpha), old(handle, "beta", scale, beta);
-        auto element = static_cast<int64_t>(size_of(type_a)), result = static_cast<int64_t>(size_of(type_c));
-        auto from_a = places(static_cast<const char *>(a), stride_a * element);
-        auto from_b = places(static_cast<const char *>(b), stride_b * element);
-        auto to = places(static_cast<char *>(c), stride_c * result);
+        auto from_a = places(static_cast<const char *>(a), stride_a * size_of(type_a));
+        auto from_b = places(static_cast<const char *>(b), stride_b * size_of(type_b));
+        auto to = places(static_cast<char *>(c), stride_c * size_of(type_c));
         int64_t times = count;
         return perform(handle, call, [=](DeviceMemory &memory) {
-            double by, keep;
-            if (!factor.read(memory, by) || !old.read(memory, keep)) return;
+            auto by = factor.read(memory), keep = old.read(memory);
+            if (!by || !keep) return;
             if (!from_a.known(memory, "Aarray", times) || !from_b.known(memory, "Barray", times)) return;
             if (!to.known(memory, "Carray", times)) return;
             for (int64_t i = 0; i < times; i++)
-                if (!one.compute(memory, by, from_a[i], from_b[i], keep, to[i])) return;
+                if (!one.compute(memory, by->real(), from_a[i], from_b[i], keep->real(), to[i])) return;
         });
     }
 

@@ -382,6 +382,17 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
     cudaDataType Btype, int ldb, long long int strideB, const void *beta, void *C, cudaDataType Ctype, int ldc,
     long long int strideC, int batchCount, cublasComputeType_t computeType, cublasGemmAlgo_t algo);
 
+cublasStatus_t cublasNrm2Ex(cublasHandle_t handle, int n, const void *x, cudaDataType xType, int incx, void *result,
+    cudaDataType resultType, cudaDataType executionType);
+cublasStatus_t cublasDotEx(cublasHandle_t handle, int n, const void *x, cudaDataType xType, int incx, const void *y,
+    cudaDataType yType, int incy, void *result, cudaDataType resultType, cudaDataType executionType);
+cublasStatus_t cublasDotcEx(cublasHandle_t handle, int n, const void *x, cudaDataType xType, int incx, const void *y,
+    cudaDataType yType, int incy, void *result, cudaDataType resultType, cudaDataType executionType);
+cublasStatus_t cublasAxpyEx(cublasHandle_t handle, int n, const void *alpha, cudaDataType alphaType, const void *x,
+    cudaDataType xType, int incx, void *y, cudaDataType yType, int incy, cudaDataType executiontype);
+cublasStatus_t cublasScalEx(cublasHandle_t handle, int n, const void *alpha, cudaDataType alphaType, void *x,
+    cudaDataType xType, int incx, cudaDataType executionType);
+
 #undef KW_EXTREME
 #undef KW_SUM
 #undef KW_DOT

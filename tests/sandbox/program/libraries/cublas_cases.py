@@ -300,6 +300,46 @@ def magnitudes() -> None:
     assert result64[0] == 2e200
 
 
+def vectors_of_any_type() -> None:
+    """cudaDataType of the elements, of what is computed in, and of a norm."""
+    for kind, number, compute, of_norm in (
+        (np.float16, 2, 0, 2),
+        ("bf16", 14, 0, 14),
+        (np.float32, 0, 0, 0),
+        (np.float64, 1, 1, 1),
+        (np.complex64, 4, 4, 0),
+        (np.complex128, 5, 5, 1),
+    ):
+        for n, incx, incy in ((1, 1, 1), (37, 2, -3), (20, 1, 2)):
+            raw = [random(rng, n, np.complex128 if number in (4, 5) else np.float64) for _ in range(2)]
+            stored = [narrow(one, "bf16")[0] if kind == "bf16" else one.astype(kind) for one in raw]
+            x, y = (wide(widen(one) if kind == "bf16" else one) for one in stored)
+            dx, dy = Vector(stored[0], incx), Vector(stored[1], incy)
+            scalar_type = {0: np.float32, 1: np.float64, 4: np.complex64, 5: np.complex128}[compute]
+            allowed = {2: 4e-3, 14: 2e-2, 0: 1e-5, 4: 1e-5}.get(number, 1e-13)
+
+            def near(got: Array, want: Array, kind: Any = kind, allowed: float = allowed) -> None:
+                means = widen(got) if kind == "bf16" else got
+                assert np.max(np.abs(means - want)) <= allowed * max(1, np.max(np.abs(want))), kind
+
+            result = np.zeros(1, stored[0].dtype)
+            words = (n, dx.at, number, incx, dy.at, number, incy, result, number, compute)
+            call("DotEx", *words)
+            near(result, np.array([np.sum(x * y)]))
+            call("DotcEx", *words)
+            near(result, np.array([np.sum(x.conj() * y)]))
+            norm = np.zeros(1, stored[0].real.dtype)
+            call("Nrm2Ex", n, dx.at, number, incx, norm, of_norm, 0 if compute in (0, 4) else 1)
+            near(norm, np.array([np.sqrt(np.sum(np.abs(x) ** 2))]))
+            by = scalar(0.5 - 0.25j, scalar_type)
+            call("AxpyEx", n, by, compute, dx.at, number, incx, dy.at, number, incy, compute)
+            near(dy.value, y + by[0] * x)
+            call("ScalEx", n, by, compute, dx.at, number, incx, compute)
+            near(dx.value, by[0] * x)
+            assert dx.untouched()
+            assert dy.untouched()
+
+
 def gemv() -> None:
     for (letter, dtype), operation, (incx, incy) in itertools.product(
         types(), (N, T, C), ((1, 1), (2, -3), (-1, 2))
@@ -609,6 +649,7 @@ CASES = {
     "vectors": vectors,
     "vectors_by_real_numbers": vectors_by_real_numbers,
     "magnitudes": magnitudes,
+    "vectors_of_any_type": vectors_of_any_type,
     "gemv": gemv,
     "gemv_batches": gemv_batches,
     "symmetric_by_vector": symmetric_by_vector,
