@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <complex>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 #include "blas.h"
@@ -142,7 +143,10 @@ inline bool valid(int operation) { return operation >= kPlain && operation <= kC
 inline bool valid_fill(int fill) { return fill == kLower || fill == kUpper; }
 inline bool fits(int64_t rows, int64_t leading) { return leading >= std::max<int64_t>(rows, 1); }
 
-// C = alpha op(A) op(B) + beta C, checked; the operands' places are known by now.
+// Does `work` for every number below `count`, of many on several threads.
+void each(int64_t count, const std::function<void(int64_t)> &work);
+
+// C = alpha op(A) op(B) + beta C; the operands' places are known by now.
 template <class T>
 struct Product {
     Operation transposed_a, transposed_b;
@@ -153,7 +157,8 @@ struct Product {
         return m >= 0 && n >= 0 && k >= 0 && fits(transposed_a == kPlain ? m : k, lda) &&
                fits(transposed_b == kPlain ? k : n, ldb) && fits(m, ldc);
     }
-    bool compute(DeviceMemory &memory, T alpha, const T *a, const T *b, T beta, T *c) const;
+    bool check(DeviceMemory &memory, T alpha, const T *a, const T *b, T beta, T *c) const;
+    void compute(T alpha, const T *a, const T *b, T beta, T *c) const;
 };
 
 #define FOR_REAL(MACRO) MACRO(S, float) MACRO(D, double)

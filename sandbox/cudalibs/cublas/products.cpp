@@ -1,27 +1,42 @@
 // The general product, alone and in batches, of one type or of narrow ones that are widened for it.
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "any_type.h"
 
+void each(int64_t count, const std::function<void(int64_t)> &work) {
+    constexpr int64_t kPiece = 64;  // fewer are done sooner than a thread starts
+    int64_t threads = std::clamp<int64_t>(count / kPiece, 1, kernelwright_library_threads());
+    auto part = [&](int64_t thread) {
+        for (int64_t i = count * thread / threads; i < count * (thread + 1) / threads; i++) work(i);
+    };
+    std::vector<std::jthread> helpers;
+    for (int64_t thread = 1; thread < threads; thread++) helpers.emplace_back(part, thread);
+    part(0);
+}
+
 template <class T>
-bool Product<T>::compute(DeviceMemory &memory, T alpha, const T *a, const T *b, T beta, T *c) const {
+bool Product<T>::check(DeviceMemory &memory, T alpha, const T *a, const T *b, T beta, T *c) const {
     if (!m || !n) return true;
     if (alpha != T(0) && k) {
         if (!memory.reads("A", a, transposed_a == kPlain ? matrix<T>(m, k, lda) : matrix<T>(k, m, lda))) return false;
         if (!memory.reads("B", b, transposed_b == kPlain ? matrix<T>(k, n, ldb) : matrix<T>(n, k, ldb))) return false;
     }
     if (beta != T(0) && !memory.reads("C", c, matrix<T>(m, n, ldc))) return false;
-    if (!memory.writes("C", c, matrix<T>(m, n, ldc))) return false;
+    return memory.writes("C", c, matrix<T>(m, n, ldc));
+}
+
+template <class T>
+void Product<T>::compute(T alpha, const T *a, const T *b, T beta, T *c) const {
     bool multiplies = alpha != T(0) && k;
     for (int64_t j = 0; j < n; j++) {
         // With beta 0 what C held does not count, were it a NaN. Without a product nothing is asked of OpenBLAS.
         if (beta == T(0)) std::fill_n(c + j * ldc, m, T(0));
         for (int64_t i = 0; !multiplies && beta != T(0) && i < m; i++) c[i + j * ldc] *= beta;
     }
-    if (!multiplies) return true;
+    if (!multiplies || !m || !n) return;
     blas<T>("gemm", letter(transposed_a), letter(transposed_b), &m, &n, &k, &alpha, a, &lda, b, &ldb, &beta, c, &ldc);
-    return true;
 }
 
 namespace {
@@ -52,7 +67,8 @@ Status gemm(const Handle *handle, const char *call, int op_a, int op_b, int64_t 
         if (!factor.read(memory, by) || !old.read(memory, keep)) return;
         if (!a.known(memory, "Aarray", count) || !b.known(memory, "Barray", count) || !c.known(memory, "Carray", count)) return;
         for (int64_t i = 0; i < count; i++)
-            if (!product.compute(memory, by, a[i], b[i], keep, c[i])) return;
+            if (!product.check(memory, by, a[i], b[i], keep, c[i])) return;
+        each(count, [&](int64_t i) { product.compute(by, a[i], b[i], keep, c[i]); });
     });
 }
 
@@ -97,36 +113,39 @@ struct Narrow {
     Product<T> product;
     int type, type_c;
 
-    bool compute(DeviceMemory &memory, double alpha, const char *a, const char *b, double beta, char *c) const {
-        const auto &[op_a, op_b, m, n, k, lda, ldb, ldc] = product;
-        if (!m || !n) return true;
-        int64_t element = size_of(type), result = size_of(type_c);
-        int64_t rows_a = op_a == kPlain ? m : k, rows_b = op_b == kPlain ? k : n;
-        int64_t columns_a = op_a == kPlain ? k : m, columns_b = op_b == kPlain ? n : k;
+    int64_t rows_a() const { return product.transposed_a == kPlain ? product.m : product.k; }
+    int64_t rows_b() const { return product.transposed_b == kPlain ? product.k : product.n; }
+    int64_t columns_a() const { return product.transposed_a == kPlain ? product.k : product.m; }
+    int64_t columns_b() const { return product.transposed_b == kPlain ? product.n : product.k; }
+
+    bool check(DeviceMemory &memory, double alpha, const char *a, const char *b, double beta, char *c) const {
+        if (!product.m || !product.n) return true;
         auto rows = [](int64_t rows, int64_t columns, int64_t leading, int64_t bytes) {
             return Rows{static_cast<size_t>(rows * bytes), static_cast<size_t>(columns), leading * bytes};
         };
-        bool multiplies = alpha != 0 && k;
-        if (multiplies && !memory.reads("A", a, rows(rows_a, columns_a, lda, element))) return false;
-        if (multiplies && !memory.reads("B", b, rows(rows_b, columns_b, ldb, element))) return false;
-        if (beta != 0 && !memory.reads("C", c, rows(m, n, ldc, result))) return false;
-        if (!memory.writes("C", c, rows(m, n, ldc, result))) return false;
+        bool multiplies = alpha != 0 && product.k;
+        if (multiplies && !memory.reads("A", a, rows(rows_a(), columns_a(), product.lda, size_of(type)))) return false;
+        if (multiplies && !memory.reads("B", b, rows(rows_b(), columns_b(), product.ldb, size_of(type)))) return false;
+        Rows all = rows(product.m, product.n, product.ldc, size_of(type_c));
+        return (beta == 0 || memory.reads("C", c, all)) && memory.writes("C", c, all);
+    }
+
+    void compute(double alpha, const char *a, const char *b, double beta, char *c) const {
+        const auto &[op_a, op_b, m, n, k, lda, ldb, ldc] = product;
         std::vector<T> sums(static_cast<size_t>(m * n));
-        if (multiplies) {
-            std::vector<T> wide_a = widened<T>(type, a, rows_a, columns_a, lda);
-            std::vector<T> wide_b = widened<T>(type, b, rows_b, columns_b, ldb);
-            T by = static_cast<T>(alpha), keep = 0;
-            blas<T>("gemm", letter(op_a), letter(op_b), &m, &n, &k, &by, wide_a.data(), &rows_a, wide_b.data(), &rows_b, &keep,
-                    sums.data(), &m);
+        if (alpha != 0 && k && !sums.empty()) {
+            std::vector<T> wide_a = widened<T>(type, a, rows_a(), columns_a(), lda);
+            std::vector<T> wide_b = widened<T>(type, b, rows_b(), columns_b(), ldb);
+            Product<T>{op_a, op_b, m, n, k, rows_a(), rows_b(), m}.compute(static_cast<T>(alpha), wide_a.data(), wide_b.data(),
+                                                                         T(0), sums.data());
         }
         for (int64_t j = 0; j < n; j++)
             for (int64_t i = 0; i < m; i++) {
-                char *to = c + (i + j * ldc) * result;
+                char *to = c + (i + j * ldc) * size_of(type_c);
                 T sum = sums[static_cast<size_t>(i + j * m)];
                 if (beta != 0) sum += static_cast<T>(beta) * static_cast<T>(load(type_c, to).real());
                 store(type_c, sum, to);
             }
-        return true;
     }
 };
 
@@ -177,7 +196,8 @@ struct Extended {
             if (!from_a.known(memory, "Aarray", times) || !from_b.known(memory, "Barray", times)) return;
             if (!to.known(memory, "Carray", times)) return;
             for (int64_t i = 0; i < times; i++)
-                if (!one.compute(memory, by->real(), from_a[i], from_b[i], keep->real(), to[i])) return;
+                if (!one.check(memory, by->real(), from_a[i], from_b[i], keep->real(), to[i])) return;
+            each(times, [&](int64_t i) { one.compute(by->real(), from_a[i], from_b[i], keep->real(), to[i]); });
         });
     }
 

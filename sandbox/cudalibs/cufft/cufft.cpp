@@ -197,6 +197,35 @@ EXPORT int cufftExecD2Z(int handle, const void *from, void *to) { return execute
 EXPORT int cufftExecC2R(int handle, const void *from, void *to) { return execute("cufftExecC2R", handle, kC2R, from, to, 1); }
 EXPORT int cufftExecZ2D(int handle, const void *from, void *to) { return execute("cufftExecZ2D", handle, kZ2D, from, to, 1); }
 
+// The same by the types of elements, cudaDataType: of what is read, written and computed in.
+namespace {
+int type_named(int from, int to, int compute) {
+    enum { kR32F = 0, kR64F = 1, kC32F = 4, kC64F = 5 };
+    if (compute == kC32F && from == kC32F) return to == kC32F ? kC2C : to == kR32F ? kC2R : 0;
+    if (compute == kC32F && from == kR32F) return to == kC32F ? kR2C : 0;
+    if (compute == kC64F && from == kC64F) return to == kC64F ? kZ2Z : to == kR64F ? kZ2D : 0;
+    if (compute == kC64F && from == kR64F) return to == kC64F ? kD2Z : 0;
+    return 0;
+}
+}  // namespace
+EXPORT int cufftXtMakePlanMany(int handle, int rank, long long *n, long long *inembed, long long istride, long long idist,
+                               int from, long long *onembed, long long ostride, long long odist, int to, long long batch,
+                               size_t *bytes, int compute) {
+    int type = type_named(from, to, compute);
+    if (!type) {
+        kernelwright_library_refuses("cufftXtMakePlanMany", "only transforms of float and double are offered");
+        return kNotSupported;
+    }
+    return fill<long long>(handle, rank, n, {inembed, istride, idist}, {onembed, ostride, odist}, type, batch, bytes);
+}
+EXPORT int cufftXtExec(int handle, const void *from, void *to, int direction) {
+    Entry entry;
+    if (Result result = with(handle, [&](Entry &one) { return entry = one, kSuccess; })) return result;
+    if (!entry.plan) return kInvalidPlan;
+    bool one_way = entry.plan->from_real() || entry.plan->to_real();
+    return execute("cufftXtExec", handle, entry.plan->type, from, to, !one_way ? direction : entry.plan->to_real() ? 1 : -1);
+}
+
 // Transforms need none of the program's memory.
 namespace {
 Result no_bytes(size_t *bytes) { return bytes ? (*bytes = 0, kSuccess) : kInvalidValue; }

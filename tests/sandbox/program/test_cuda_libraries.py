@@ -93,7 +93,7 @@ def test_what_a_call_wrote_counts_as_written(faulty: Path) -> None:
     assert fault(faulty, "right")[1] == []
 
 
-@pytest.mark.parametrize(("header", "library"), [("cublas_v2", "cublas"), ("cufft", "cufft")])
+@pytest.mark.parametrize(("header", "library"), [("cublas_v2", "cublas"), ("cufftXt", "cufft")])
 def test_our_headers_declare_what_the_libraries_have(header: str, library: str) -> None:
     """And nothing else: what is not there shall be missing when a program is linked."""
     include = find_toolkit().root / "include"

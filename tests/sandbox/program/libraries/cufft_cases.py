@@ -160,6 +160,36 @@ def strides() -> None:
     same(target, np.fft.rfft2(picture[:, :5, :6, 0]), np.complex128)
 
 
+def by_types_of_elements() -> None:
+    """cudaDataType of what is read, written, computed in."""
+    r32, r64, c32, c64, r16 = 0, 1, 4, 5, 2
+    sizes, room, made = (ctypes.c_longlong * 2)(6, 8), ctypes.c_size_t(), ctypes.c_int()
+    wide = ctypes.c_longlong
+
+    def prepare(from_type: int, to_type: int, compute: int) -> int:
+        need(library.cufftCreate(ctypes.byref(made)))
+        layouts = [(None, wide(1), wide(0), kind) for kind in (from_type, to_type)]
+        words = (*layouts[0], *layouts[1], wide(1), ctypes.byref(room), compute)
+        return int(library.cufftXtMakePlanMany(made, 2, sizes, *words))
+
+    for real, number, r, c in ((np.float32, np.complex64, r32, c32), (np.float64, np.complex128, r64, c64)):
+        values = random(rng, (6, 8), real)
+        spectrum = np.fft.rfft2(values.astype(np.float64))
+        source, target = rows(values), rows(np.zeros(spectrum.shape, number))
+        need(prepare(r, c, c))
+        need(library.cufftXtExec(made, pointer(source), pointer(target), INVERSE))  # there is one way only
+        same(target, spectrum, number)
+        need(prepare(c, r, c))
+        need(library.cufftXtExec(made, pointer(target), pointer(source), FORWARD))
+        same(source, values.astype(np.float64) * 48, number)
+        numbers = random(rng, (6, 8), number)
+        memory = rows(numbers)
+        need(prepare(c, c, c))
+        need(library.cufftXtExec(made, pointer(memory), pointer(memory), FORWARD))
+        same(memory, np.fft.fft2(numbers.astype(np.complex128)), number)
+    assert prepare(r16, 6, 6) == 16
+
+
 def big() -> None:
     for n in (1 << 18, 3 * 5 * 7 * 1024, 100003):
         values = random(rng, n, np.complex64)
@@ -188,6 +218,7 @@ CASES = {
     "real_ones": real_ones,
     "real_ones_in_place": real_ones_in_place,
     "strides": strides,
+    "by_types_of_elements": by_types_of_elements,
     "big": big,
     "fft_wrong_arguments": wrong_arguments,
 }
