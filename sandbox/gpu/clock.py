@@ -8,7 +8,6 @@ the plan wrote is read back and told apart by its bytes: every timed output is c
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -154,7 +153,8 @@ class _Session:
         self._inputs = [_Inputs(context, plans) for _, plans in self._sides]
         self._timer = _Timer(context)
         self._room = most_bytes
-        self._seen: dict[tuple[int, int, bytes], int] = {}  # side, set, digest -> index of the output
+        # By side and set: the different outputs, each with its place in the answer.
+        self._seen: dict[tuple[int, int], list[tuple[int, list[bytes]]]] = {}
 
     def take(self, schedule: Sequence[int], progress: Callable[[int, int], None]) -> Taken:
         graphs = all(self._captures(side) for side in range(len(self._sides)))
@@ -225,15 +225,15 @@ class _Session:
         """Different bytes once, with how often they came."""
         read_back = [b.allocation for b in plan.buffers if b.read_back]
         pieces = [read(place.address, place.bytes).tobytes() for place in read_back]
-        digest = hashlib.sha256(b"".join(pieces)).digest()
-        known = self._seen.get((side, index, digest))
-        if known is not None:
-            taken.outputs[known]["count"] += 1
-            return
+        known = self._seen.setdefault((side, index), [])
+        for place, seen in known:
+            if seen == pieces:
+                taken.outputs[place]["count"] += 1
+                return
         self._room -= sum(map(len, pieces))
         if self._room < 0:
             raise Stopped("unsupported", message="the timed outputs differ too often to be compared")
-        self._seen[side, index, digest] = len(taken.outputs)
+        known.append((len(taken.outputs), pieces))
         taken.outputs.append({"side": side, "set": index, "count": 1})
         taken.pieces += pieces
 

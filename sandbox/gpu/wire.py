@@ -210,7 +210,9 @@ def read_times(file: int, sides: Sequence[Side], schedule: Sequence[int], blocks
         )
     samples = [np.array(times, np.float64) for times in answer.microseconds]
     wanted = [schedule.count(side) for side in range(len(sides))]
-    if [len(times) for times in samples] != wanted or not all(np.all(t > 0) for t in samples):
+    if [len(times) for times in samples] != wanted or not all(
+        np.all((t > 0) & np.isfinite(t)) for t in samples
+    ):
         raise BadAnswer("there are not as many times as trials")
     sizes = list(answer.bytes)
     outputs = []
@@ -221,6 +223,9 @@ def read_times(file: int, sides: Sequence[Side], schedule: Sequence[int], blocks
         count = sum(buffer.read_back for buffer in replay.buffers)
         outputs.append(SeenOutput(seen.side, seen.set, seen.count, pieces.arrays(replay, sizes[:count])))
         del sizes[:count]
+    for side, trials in enumerate(wanted):
+        if sum(output.count for output in outputs if output.side == side) < trials:
+            raise BadAnswer("some timed outputs did not come back")
     return Times([times.reshape(blocks, -1) for times in samples], answer.launches, answer.empty_us, outputs)
 
 

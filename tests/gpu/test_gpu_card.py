@@ -136,7 +136,8 @@ def test_text_for_a_compiler_is_not_run() -> None:
 def test_a_copy_takes_as_long_as_memory_needs() -> None:
     n = 1 << 25
     with card.session() as session:
-        times = session.time([card.side(COPY, session, [card.numbers(n, i) for i in range(2)])], seconds=60)
+        one = card.side(COPY, session, [card.numbers(n, i) for i in range(2)])
+        times = session.time([one], seconds=120, blocks=3, trials=10)
         device = session.device
     found = timing.interval(times.microseconds[0])
     target = TARGETS[device.arch]
