@@ -84,6 +84,8 @@ def _turns(
         turn_began = time.monotonic()
         action = yield from editor.follow(policy.act(trajectory))
         if isinstance(action, Finish):
+            if len(trajectory.turns) == turn:  # it had begun a turn, and made up its mind in it
+                yield ActionTaken(turn=turn, action="finish", reason=action.reason)
             return "finished", action.reason
         if len(trajectory.turns) < turn:
             yield TurnStarted(turn=turn, title=action.title, base_turn=action.base_turn)

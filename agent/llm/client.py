@@ -12,7 +12,7 @@ import json
 import random
 import threading
 import time
-from collections.abc import AsyncGenerator, Coroutine, Generator, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Generator
 from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -23,7 +23,7 @@ import httpx2
 from agent.llm import guard
 from agent.llm.endpoint import Endpoint
 from agent.llm.guard import AddressRefused, GuardedTransport, check_url
-from agent.llm.wire import Answer, Assembly, BrokenStream, Message, Usage, error_text, estimated_tokens
+from agent.llm.wire import Answer, Assembly, BrokenStream, Request, Usage, error_text, estimated_tokens
 from sandbox.cancellation import Cancellation
 
 _Result = TypeVar("_Result")
@@ -61,13 +61,6 @@ class Waiting:
     attempt: int  # the one that failed, from 1
     of: int
     seconds: float
-
-
-@dataclass(frozen=True)
-class Request:
-    messages: Sequence[Message]
-    tools: Sequence[dict[str, Any]] = ()
-    answer_tokens: int = 1024
 
 
 @dataclass

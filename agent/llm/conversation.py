@@ -9,10 +9,10 @@ from typing import Any
 
 from agent.endings import RunEnds
 from agent.events import Answered, Event, Stage, TextDelta
-from agent.llm.client import ChatClient, DeadlinePassed, EndpointFailed, Request, Waiting
+from agent.llm.client import ChatClient, DeadlinePassed, EndpointFailed, Waiting
 from agent.llm.ledger import Ledger
 from agent.llm.record import Exchange
-from agent.llm.wire import Answer, Message, Usage, estimated_tokens
+from agent.llm.wire import Answer, Message, Request, Usage, estimated_tokens
 
 #: Left free in the context: the server's own template, and estimates that are too low.
 _MARGIN = 256

@@ -18,9 +18,8 @@ from typing import Any, Literal, TextIO
 from pydantic import Field, ValidationError
 
 from agent.events import Event, event_adapter
-from agent.llm.client import Request
 from agent.llm.endpoint import Endpoint
-from agent.llm.wire import Answer, Message
+from agent.llm.wire import Answer, Message, Request
 from agent.trajectory import Trajectory, fold
 from sandbox.types import Data
 

@@ -6,7 +6,7 @@ Reading is tolerant: servers differ in what they leave out, and a field that nob
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -40,6 +40,13 @@ class Message(Data):
         if self.tool_call_id is not None:
             said["tool_call_id"] = self.tool_call_id
         return said
+
+
+@dataclass(frozen=True)
+class Request:
+    messages: Sequence[Message]
+    tools: Sequence[dict[str, Any]] = ()
+    answer_tokens: int = 1024
 
 
 class Usage(Data):

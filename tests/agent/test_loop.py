@@ -92,7 +92,7 @@ def test_a_turn_without_a_candidate_counts_and_does_not_compile() -> None:
     assert first.evaluation is not None
     assert (first.evaluation.verdict, first.evaluation.message) == ("compile_error", "no code in the answer")
     assert (first.source, second.source) == ("", "kernel")
-    assert [e.action for e in events if isinstance(e, ActionTaken)] == ["none", "submit"]
+    assert [e.action for e in events if isinstance(e, ActionTaken)] == ["none", "submit", "finish"]
     assert [e.turn for e in events if isinstance(e, TurnStarted)] == [1, 2, 3]  # each once
     assert trajectory.best is second
 

@@ -1,6 +1,7 @@
 """Turn C or PyTorch into verified CUDA over several turns.
 
-Example: kernelwright translate examples/c/saxpy.c -o saxpy.cu
+Examples: kernelwright translate examples/c/saxpy.c -o saxpy.cu
+          kernelwright translate examples/c/saxpy.c --policy llm --base-url https://host/v1 --model NAME
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from agent.events import Event, Log, Reflected, RunEnded, Stage, TurnEnded, TurnStarted
+from agent.events import Answered, Event, Log, Reflected, RunEnded, Stage, ToolUsed, TurnEnded, TurnStarted
 from agent.trajectory import Trajectory, Turn
 from agent.translate import TranslateRequest, translate
 from sandbox.cancellation import Cancellation
@@ -21,6 +22,14 @@ from sandbox.tasks.load import decode
 from sandbox.types import Problem
 from trainer import reward
 from webapp.cli.common import add_task_arguments, read_bytes, read_inputs, read_text, target_of
+from webapp.cli.language_model import (
+    SECONDS,
+    TURNS,
+    add_model_arguments,
+    endpoint_of,
+    recording,
+    usage,
+)
 from webapp.cli.output import BAD_INPUT, GOOD, NOT_GOOD, OWN_FAULT, STOPPED, complain, dump, say
 
 
@@ -28,7 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_task_arguments(parser)
     parser.add_argument("--policy", choices=["builtin", "llm"], default="builtin")
     parser.add_argument(
-        "--turns", type=int, default=8, metavar="N", help="at most this many turns (default 8)"
+        "--turns", type=int, metavar="N", help=f"at most this many turns (default 8; with a model {TURNS})"
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        metavar="S",
+        help=f"at most this long (default 600; with a model {SECONDS:.0f})",
     )
     parser.add_argument("--from", dest="start_from", type=Path, metavar="CANDIDATE.cu", help="make it turn 1")
     parser.add_argument(
@@ -37,22 +52,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="OUT.cu", help="write the best turn's source here"
     )
+    parser.add_argument(
+        "--record", type=Path, metavar="FILE.jsonl", help="write the run down, to be replayed or trained on"
+    )
+    add_model_arguments(parser)
 
 
 def main(options: argparse.Namespace) -> int:
     cancel = Cancellation()
     signal.signal(signal.SIGINT, lambda *_: cancel.set())
     request = _request(options)
-    if options.output is not None:
-        _check_writable(options.output)
+    endpoint = endpoint_of(options) if options.policy == "llm" else None
+    for path in (options.output, options.record):
+        if path is not None:
+            _check_writable(path)
     trajectory = Trajectory()
     narrate = _Narrator()
-    for event in translate(request, cancel=cancel):
-        trajectory.apply(event)
-        if options.events:
-            print(event.model_dump_json(), flush=True)
-        elif not options.json:
-            narrate(event)
+    with recording(options.record, request, endpoint) as (note, record):
+        for event in translate(request, cancel=cancel, endpoint=endpoint, record=record):
+            trajectory.apply(event)
+            note(event)
+            if options.events:
+                print(event.model_dump_json(), flush=True)
+            elif not options.json:
+                narrate(event)
     assert trajectory.ended is not None
     best = trajectory.best
     if best is not None and options.output is not None:
@@ -62,14 +85,16 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _request(options: argparse.Namespace) -> TranslateRequest:
-    if options.policy == "llm":
-        raise TaskProblem(
-            Problem(kind="no_model", message="no language model can be used yet", hint="use --policy builtin")
-        )
-    if not 1 <= options.turns <= 200:
-        raise TaskProblem(
-            Problem(kind="bad_turns", message=f"--turns is {options.turns}", hint="give 1 to 200")
-        )
+    model = options.policy == "llm"
+    turns = options.turns if options.turns is not None else TURNS if model else 8
+    seconds = options.seconds if options.seconds is not None else SECONDS if model else 600.0
+    if not 1 <= turns <= 200:
+        raise TaskProblem(Problem(kind="bad_turns", message=f"--turns is {turns}", hint="give 1 to 200"))
+    for name, value in (("seconds", seconds), ("tokens", options.tokens), ("cost", options.cost)):
+        if value is not None and not value > 0:
+            raise TaskProblem(
+                Problem(kind="bad_limit", message=f"--{name} is {value}", hint="give a number above 0")
+            )
     return TranslateRequest(
         source=decode(read_bytes(options.file), options.file.name),
         filename=options.file.name,
@@ -77,7 +102,12 @@ def _request(options: argparse.Namespace) -> TranslateRequest:
         inputs=read_inputs(options),
         backend=options.backend,
         target=target_of(options),
-        turns=options.turns,
+        policy=options.policy,
+        protocol=options.protocol,
+        turns=turns,
+        seconds=seconds,
+        tokens=options.tokens,
+        cost=options.cost,
         start_from=read_text(options.start_from) if options.start_from else None,
     )
 
@@ -121,6 +151,7 @@ def _document(request: TranslateRequest, trajectory: Trajectory, ended: RunEnded
         "message": ended.message,
         "problem": ended.problem.model_dump(mode="json") if ended.problem else None,
         "seconds": ended.seconds,
+        "usage": usage(trajectory) if request.policy == "llm" else None,
         "turns": list(_turns(trajectory.turns)),
     }
 
@@ -179,6 +210,14 @@ class _Narrator:
                 return f"  {event.stage} {event.detail}".rstrip()
             case Log():
                 return "\n".join("  | " + line for line in event.text.splitlines())
+            case Answered():
+                tokens = (
+                    f"{event.prompt_tokens:,} + {event.completion_tokens:,} tokens, {event.seconds:.1f} s"
+                )
+                return f"  {event.model}: {event.plan or event.finish_reason.replace('_', ' ')} ({tokens})"
+            case ToolUsed():
+                said = event.observation.split("\n")[0][:100]
+                return f"  {event.tool}{'' if event.ok else ' refused'}: {said}"
             case Reflected():
                 return "\n".join("  " + line for line in event.text.splitlines())
             case TurnEnded():

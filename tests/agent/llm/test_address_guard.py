@@ -9,10 +9,10 @@ import pytest
 from chat_server import says, serving
 from pydantic import SecretStr
 
-from agent.llm.client import ChatClient, EndpointFailed, Request
+from agent.llm.client import ChatClient, EndpointFailed
 from agent.llm.endpoint import Endpoint
 from agent.llm.guard import AddressRefused, check_address, check_url
-from agent.llm.wire import Message
+from agent.llm.wire import Message, Request
 from sandbox.cancellation import Cancellation
 
 PRIVATE = [

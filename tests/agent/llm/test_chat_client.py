@@ -24,8 +24,8 @@ from chat_server import (
 )
 from pydantic import SecretStr
 
-from agent.llm.client import ChatClient, DeadlinePassed, EndpointFailed, Piece, Request, Waiting
-from agent.llm.wire import Answer, Message, Usage
+from agent.llm.client import ChatClient, DeadlinePassed, EndpointFailed, Piece, Waiting
+from agent.llm.wire import Answer, Message, Request, Usage
 from sandbox.cancellation import Cancellation
 from sandbox.errors import Cancelled
 

@@ -1,0 +1,146 @@
+"""Options that name a language model, and the record of a run that it drove."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import SecretStr, ValidationError
+
+from agent.events import Event
+from agent.trajectory import Trajectory
+from agent.translate import TranslateRequest
+from sandbox.errors import TaskProblem
+from sandbox.types import Problem
+
+if TYPE_CHECKING:
+    from agent.llm.endpoint import Endpoint
+    from agent.llm.record import Exchange
+
+#: A run with a model waits for it: more turns and more time than the built-in policy needs.
+TURNS, SECONDS = 12, 3600.0
+_ADDRESS, _MODEL = "KERNELWRIGHT_LLM_BASE_URL", "KERNELWRIGHT_LLM_MODEL"
+_KEY = "KERNELWRIGHT_LLM_API_KEY"
+
+
+def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("language model (--policy llm)", "anything that speaks the OpenAI API")
+    group.add_argument(
+        "--base-url", default=os.environ.get(_ADDRESS), metavar="URL", help=f"default: {_ADDRESS}"
+    )
+    group.add_argument("--model", default=os.environ.get(_MODEL), metavar="NAME", help=f"default: {_MODEL}")
+    group.add_argument(
+        "--protocol",
+        choices=["rewrite", "tools"],
+        default="rewrite",
+        help="a whole source per turn (default), or tool calls in a scratch folder",
+    )
+    group.add_argument(
+        "--key-env",
+        default=_KEY,
+        metavar="NAME",
+        help="environment variable with the key (default: %(default)s)",
+    )
+    group.add_argument("--allow-loopback", action="store_true", help="the model may be on this machine")
+    group.add_argument("--allow-private", action="store_true", help="the model may be in a private network")
+    group.add_argument("--temperature", type=float, metavar="T")
+    group.add_argument("--context-tokens", type=int, metavar="N", help="prompt and answer together")
+    group.add_argument("--answer-tokens", type=int, metavar="N", help="the most an answer may have")
+    group.add_argument(
+        "--price",
+        metavar="IN,OUT",
+        help="of a million prompt and a million answer tokens, for --cost and the books",
+    )
+    group.add_argument("--tokens", type=int, metavar="N", help="limit of the run")
+    group.add_argument("--cost", type=float, metavar="X", help="limit of the run; needs --price")
+
+
+def endpoint_of(options: argparse.Namespace) -> Endpoint:
+    """Raises TaskProblem with what is missing or wrong."""
+    if find_spec("httpx2") is None:
+        raise _wrong("no_client", "asking a language model needs httpx2", "pip install 'kernelwright[llm]'")
+    from agent.llm.endpoint import Endpoint
+
+    if not options.base_url or not options.model:
+        missing = "--base-url" if not options.base_url else "--model"
+        variable = _ADDRESS if not options.base_url else _MODEL
+        raise _wrong(
+            "no_model", f"no language model is named: {missing} is missing", f"give it, or set {variable}"
+        )
+    key = os.environ.get(options.key_env)
+    if key is None and options.key_env != _KEY:
+        raise _wrong(
+            "no_key", f"the environment has no variable {options.key_env}", "export it, or name another"
+        )
+    settings: dict[str, Any] = {
+        "base_url": options.base_url,
+        "model": options.model,
+        "key": SecretStr(key) if key else None,
+        "allow_loopback": options.allow_loopback,
+        "allow_private": options.allow_private,
+        "price": _price(options.price),
+    }
+    chosen = ("temperature", "context_tokens", "answer_tokens")
+    settings |= {name: getattr(options, name) for name in chosen if getattr(options, name) is not None}
+    try:
+        return Endpoint.model_validate(settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        option = "--" + str(first["loc"][0]).replace("_", "-")
+        raise _wrong("bad_option", f"{option}: {first['msg'].lower()}", "see --help") from error
+
+
+def _price(text: str | None) -> dict[str, float] | None:
+    if text is None:
+        return None
+    try:
+        prompt, completion = (float(part) for part in text.split(","))
+    except ValueError as error:
+        raise _wrong("bad_option", f"--price is {text!r}", "give two numbers: 0.5,1.5") from error
+    return {"prompt": prompt, "completion": completion}
+
+
+@contextmanager
+def recording(
+    path: Path | None, request: TranslateRequest, endpoint: Endpoint | None
+) -> Iterator[tuple[Callable[[Event], None], Callable[[Exchange], None]]]:
+    """Where the run's events and exchanges go: a file of JSON lines, or nowhere."""
+    if path is None:
+        yield lambda event: None, lambda exchange: None
+        return
+    from agent.llm.record import Head, Recorder
+
+    with path.open("w", encoding="utf-8") as out:
+        recorder = Recorder(out)
+        recorder.head(
+            Head(
+                kernelwright=version("kernelwright"),
+                request=request.model_dump(mode="json"),
+                model=endpoint.model_dump(mode="json", exclude={"key"}) if endpoint else None,
+            )
+        )
+        yield recorder.event, recorder.exchange
+
+
+def usage(trajectory: Trajectory) -> dict[str, Any]:
+    """What the model's answers took, all together."""
+    answers = [answer for turn in trajectory.turns for answer in turn.answers]
+    costs = [answer.cost for answer in answers]
+    return {
+        "answers": len(answers),
+        "prompt_tokens": sum(answer.prompt_tokens for answer in answers),
+        "completion_tokens": sum(answer.completion_tokens for answer in answers),
+        "estimated": any(answer.estimated for answer in answers),
+        "cost": sum(cost for cost in costs if cost is not None) if costs and None not in costs else None,
+        "seconds": sum(answer.seconds for answer in answers),
+    }
+
+
+def _wrong(kind: str, message: str, hint: str) -> TaskProblem:
+    return TaskProblem(Problem(kind=kind, message=message, hint=hint))
