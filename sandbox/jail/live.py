@@ -95,7 +95,7 @@ def _options(
 ) -> Iterator[str]:
     yield from ("--die-with-parent", "--new-session", "--clearenv")
     yield from ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-cgroup-try")
-    yield from _identity()
+    yield from _identity([cwd, *writable, *visible])
     yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
     if os.geteuid() == 0:
         yield from ("--remount-ro", "/proc")  # the machine's settings in it are root's to write, by id alone
@@ -120,12 +120,14 @@ def _hidden(path: Path) -> bool:
     return path not in _HIDDEN and any(path.is_relative_to(folder) for folder in _HIDDEN)
 
 
-def _identity() -> tuple[str, ...]:
-    """The caller, with no more rights than over files.
+def _identity(needed: Sequence[Path]) -> tuple[str, ...]:
+    """The caller, without rights beyond those over its own files.
 
-    Root keeps its id, since its files may be closed to others, and of its rights the one to use everybody's
-    files: without it, root could not write to a folder that belongs to somebody else.
+    Root keeps its id, since its files may be closed to others. Where it works on what belongs to somebody
+    else, as a container's root does on a folder of the machine, it keeps the right to use everybody's files,
+    and no other: it could not write there without, and often not read.
     """
     if os.geteuid() == 0:
-        return ("--cap-drop", "ALL", "--cap-add", "CAP_DAC_OVERRIDE")
+        foreign = any(path.exists() and path.stat().st_uid != 0 for path in needed)
+        return ("--cap-drop", "ALL", *(("--cap-add", "CAP_DAC_OVERRIDE") if foreign else ()))
     return ("--unshare-user", "--uid", str(os.geteuid()), "--gid", str(os.getegid()))

@@ -105,13 +105,38 @@ def test_the_machines_settings_and_other_processes_are_out_of_reach(tmp_path: Pa
     assert Path("/proc/sys/kernel/core_pattern").read_text() == before
 
 
+def capabilities(said: str) -> set[int]:
+    """The masks that a process says it has, and could make use of."""
+    kinds = ("CapInh:", "CapPrm:", "CapEff:", "CapAmb:")
+    return {int(line.split()[1], 16) for line in said.splitlines() if line.startswith(kinds)}
+
+
+def test_the_program_has_no_capabilities(tmp_path: Path) -> None:
+    ended, said = run("cat /proc/self/status", tmp_path)
+    assert ended.status == 0
+    assert capabilities(said) == {0}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="what root may use by capability alone, others may not anyway")
+def test_roots_program_cannot_read_what_is_closed_to_root(tmp_path: Path, outside: Path) -> None:
+    closed = outside / "closed"
+    closed.write_text("secret")
+    os.chown(closed, 12345, 12345)
+    closed.chmod(0o600)
+    ended, said = run(f"cat {closed}", tmp_path)
+    assert ended.status != 0
+    assert "secret" not in said
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a folder that belongs to somebody else")
 def test_roots_program_may_write_to_a_folder_of_somebody_else(tmp_path: Path) -> None:
     folder = tmp_path / "theirs"
     folder.mkdir(mode=0o700)
     os.chown(folder, 12345, 12345)
-    ended, said = run("echo x > file && cat file", folder)
-    assert (ended.status, said) == (0, "x\n")
+    ended, said = run("echo x > file && cat file && cat /proc/self/status", folder)
+    assert ended.status == 0
+    assert said.startswith("x\n")
+    assert capabilities(said) == {1 << 1}  # CAP_DAC_OVERRIDE
 
 
 @pytest.mark.parametrize(
