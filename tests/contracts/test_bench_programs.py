@@ -86,6 +86,13 @@ def test_a_line_of_a_list_that_has_too_few_fields(tmp_path: Path) -> None:
     assert caught.value.problem.line == 3
 
 
+def test_a_list_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TaskProblem) as caught:
+        read_list(tmp_path / "programs.tsv")
+    assert str(tmp_path / "programs.tsv") in caught.value.problem.message
+    assert "--list" in caught.value.problem.message
+
+
 def test_leaving_early_ends_what_runs(tmp_path: Path) -> None:
     for name in ("quick", "slow"):
         (tmp_path / name).mkdir()

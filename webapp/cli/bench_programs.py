@@ -62,9 +62,17 @@ class Trial:
 
 
 def read_list(path: Path) -> list[Program]:
-    """Raises TaskProblem naming the line that is not four tab-separated fields."""
+    """Raises TaskProblem: there is no list, or a line, which it names, is not four tab-separated fields."""
+    try:
+        text = path.read_text()
+    except OSError as error:
+        message = (
+            f"there is no list of programs at {path} ({error.strerror}): give one with --list; the project's "
+            "own is docs/measurements/programs.tsv of its source, which an installed package does not have"
+        )
+        raise TaskProblem(Problem(kind="no_list", message=message)) from error
     programs = []
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    for number, line in enumerate(text.splitlines(), 1):
         if not line or line.startswith("#"):
             continue
         cells = line.split("\t")
