@@ -236,6 +236,7 @@ class Pipeline:
                         replays,
                         seconds=COUNT_SECONDS if self._cards else REPLAY_SECONDS,
                         threads=os.cpu_count() or 1,
+                        multiprocessors=self._target.sm_count,
                         cancel=self._cancel,
                         on_progress=on_progress,
                     ),
@@ -244,6 +245,7 @@ class Pipeline:
                     self._task.spec.parameters,
                     addresses,
                     count=main,
+                    seed=int.from_bytes(reference.seed[:8]),
                     on_progress=lambda done, of: report(StageAt("replay", "draws in the emulator", done, of)),
                 )
         except Judged as ending:
@@ -419,6 +421,7 @@ class Pipeline:
                     [emulator.Replay(plan=plan, buffers=arrays, count=False)],
                     seconds=AGAIN_SECONDS,
                     threads=os.cpu_count() or 1,
+                    multiprocessors=self._target.sm_count,
                     cancel=self._cancel,
                 )
             except Judged:  # what happens without one of its kernels is not the candidate's fault

@@ -122,13 +122,12 @@ def replay(
     threads: int,
     cancel: Cancellation,
     on_progress: Callable[[int, int], None] | None = None,
-    seed: int = 0,
     multiprocessors: int = 0,
 ) -> list[tuple[ReplayResult, dict[str, bytes]]]:
     """Replays plans one after another in one jailed process, up to the first that does not end well.
 
-    A `seed` shuffles the order of blocks, warps and diverged lanes: the same each time, on one thread; 0 is
-    the plain order. Kernels are told that they run on so many `multiprocessors`; 0 stands for an H200's.
+    A replay's seed shuffles the order of blocks, warps and diverged lanes: the same each time, on one thread.
+    Kernels are told that they run on so many `multiprocessors`; 0 stands for an H200's.
 
     Returns a result and the read-back buffers for each replay that was begun. Raises Judged("internal_error")
     when the process dies, Cancelled, JailUnavailable.
@@ -144,7 +143,6 @@ def replay(
             replays,
             seconds=seconds,
             threads=threads,
-            seed=seed,
             multiprocessors=multiprocessors,
         )
         finished = jail.run(

@@ -48,6 +48,7 @@ class Replay:
     buffers: Sequence[Buffer]
     count: bool  # measure, at some cost
     keep_going: bool = False  # after findings that allow it: all are in the result, not the first alone
+    seed: int = 0  # of the order of blocks, warps and diverged lanes; 0: the plain order
 
 
 class BadResult(Exception):
@@ -61,7 +62,6 @@ def write_request(
     *,
     seconds: float,
     threads: int,
-    seed: int = 0,
     multiprocessors: int = 0,
 ) -> None:
     """Writes the whole request to an empty file."""
@@ -78,12 +78,10 @@ def write_request(
         return at
 
     lines = [f"library {library}", f"seconds {seconds:.3f}", f"threads {threads}"]
-    if seed:
-        lines.append(f"seed {seed}")
     if multiprocessors:
         lines.append(f"multiprocessors {multiprocessors}")
     for replay in replays:
-        lines.append(f"plan {int(replay.count)} {int(replay.keep_going)}")
+        lines.append(f"plan {int(replay.count)} {int(replay.keep_going)} {replay.seed}")
         for buffer in replay.buffers:
             content = None if buffer.data is None else memoryview(buffer.data).cast("B")
             if content is not None and len(content) != buffer.bytes:

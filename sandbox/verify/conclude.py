@@ -107,6 +107,12 @@ def describe(found: Mismatch) -> str:
     return f"{place} {got}, expected {_short(found.expected)}" + (f" ({sizes})" if sizes else "")
 
 
+#: The judge replays each draw twice.
+_ONE_REPLAY = (
+    "in one of two replays alone: they differ in the order of blocks and in what outputs hold at first"
+)
+
+
 def _compare_outputs(
     findings: _Findings, truth: DrawTruth, replays: Replays, index: int, reproducible: bool
 ) -> None:
@@ -147,7 +153,8 @@ def _compare_outputs(
             findings.add(
                 findings.wrong,
                 index,
-                f"{describe(shown)}; {int(verdict.wrong.sum())} of {count} elements wrong",
+                f"{describe(shown)}; {int(verdict.wrong.sum())} of {count} elements wrong"
+                + (f", {_ONE_REPLAY}" if number else ""),
             )
             break
 

@@ -176,7 +176,7 @@ bool Replayer::launch(const Operation& operation, const Plan& plan, Result& resu
   GridOptions options{.count = plan.count,
                       .deadline = deadline_,
                       .threads = request_.threads,
-                      .seed = request_.seed,
+                      .seed = plan.seed,
                       .multiprocessors = request_.multiprocessors};
   if (plan.keep_going) options.findings = &result.findings;
   options.print = [&](std::string_view text) { result.output += text.substr(0, OUTPUT_BYTES - result.output.size()); };

@@ -34,6 +34,7 @@ struct Operation {
 struct Plan {
   bool count = false;
   bool keep_going = false;  // after findings that allow it
+  u64 seed = 0;             // of the order of blocks, warps and diverged lanes; 0: in order
   std::vector<Buffer> buffers;
   std::vector<Operation> operations;
 };
@@ -42,7 +43,6 @@ struct Request {
   std::string library;
   double seconds = 0;
   int threads = 1;
-  u64 seed = 0;
   u32 multiprocessors = 0;
   std::vector<Plan> plans;
 };

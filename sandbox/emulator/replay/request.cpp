@@ -125,14 +125,13 @@ Request parse_request(const std::string& text, const u8* bytes) {
       request.seconds = in.get<double>();
     } else if (word == "threads") {
       request.threads = in.get<int>();
-    } else if (word == "seed") {
-      request.seed = in.get<u64>();
     } else if (word == "multiprocessors") {
       request.multiprocessors = in.get<u32>();
     } else if (word == "plan") {
       request.plans.emplace_back();
       request.plans.back().count = in.get<int>() != 0;
       request.plans.back().keep_going = in.get<int>() != 0;
+      request.plans.back().seed = in.get<u64>();
     } else if (request.plans.empty()) {
       throw std::runtime_error("an operation outside a plan");
     } else if (word == "buffer") {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -119,10 +119,9 @@ class Machine:
         """In one process, up to the first that does not end well."""
         results = replay(
             self.lowered,
-            [item.replay for item in prepared],
+            [replace(item.replay, seed=seed) for item in prepared],
             seconds=seconds,
             threads=threads,
-            seed=seed,
             cancel=Cancellation(),
         )
         return [
