@@ -138,8 +138,11 @@ class LineMetrics(Data):
     shared_store_bank_conflicts: int = 0
     divergent_branches: int = 0
     branches: int = 0
-    barriers: int = 0
+    barriers: int = 0  # arrivals of warps
+    barriers_executed: int = 0  # block-wide
+    useless_barriers: int = 0  # of those, the ones that ordered nothing
     atomics: int = 0
+    atomic_lanes_per_address: float | None = None
     local_bytes: int = 0
     flop: int = 0
 
@@ -181,7 +184,8 @@ class KernelMetrics(Data):
     roof: str = ""  # which binds: "dram_bandwidth" | "fp16" | "fp32" | "fp64"; empty for neither
     attainable_share_of_peak: float | None = None  # the roofline's height at this intensity, 0..1
     barriers_per_thread: float
-    useless_barriers: int
+    barriers_executed: int = 0  # block-wide
+    useless_barriers: int  # of those, the ones that ordered nothing
     atomics: int
     atomic_lanes_per_address: float | None
     warp_instruction_spread: float  # coefficient of variation over warps
@@ -189,6 +193,9 @@ class KernelMetrics(Data):
     waves: float
     tail_fraction: float  # idle share of the last wave
     local_bytes: int  # per thread
+    # Blocks of all launches, and those that were counted. Fewer: a sample, and every count is an estimate.
+    blocks: int = 0
+    counted_blocks: int = 0
     lines: list[LineMetrics]
 
 

@@ -55,11 +55,12 @@ const Kernel *DeviceCode::find(int module, const std::string &symbol, std::strin
     return nullptr;
 }
 
-DeviceCode::Lowered DeviceCode::lower(int module, const std::string &symbol, std::string &problem) {
+DeviceCode::Lowered DeviceCode::lower(int module, const std::string &symbol, const std::string &mode,
+                                      std::string &problem) {
     Unit &code = unit(module);
-    auto found = code.lowered.find(symbol);
+    auto found = code.lowered.find({symbol, mode});
     if (found == code.lowered.end()) {
-        Service::Answer answer = service_.ask("lower\t" + std::to_string(module) + "\t" + symbol);
+        Service::Answer answer = service_.ask("lower\t" + std::to_string(module) + "\t" + symbol + "\t" + mode);
         if (!answer.ok() || answer.file < 0) {
             problem = answer.said() ? "" : answer.why();
             return {};
@@ -72,7 +73,7 @@ DeviceCode::Lowered DeviceCode::lower(int module, const std::string &symbol, std
                 bind(code, *loaded);
             else
                 place_variables(code, *loaded);
-            found = code.lowered.emplace(symbol, std::move(loaded)).first;
+            found = code.lowered.emplace(std::pair(symbol, mode), std::move(loaded)).first;
         } catch (const std::runtime_error &error) {
             problem = error.what();
             return {};
@@ -124,7 +125,7 @@ Address DeviceCode::address(int module, const std::string &name, std::string &pr
     Unit &code = unit(module);
     // What variables hold at first is known with the first kernel that is lowered.
     for (auto kernel = code.kernels.begin(); !code.placed && kernel != code.kernels.end(); ++kernel)
-        lower(module, kernel->first, problem);
+        lower(module, kernel->first, "checked", problem);
     std::string start = name + '\0';
     auto found = code.variables.lower_bound(start);
     if (found != code.variables.end() && found->first.starts_with(start)) return found->second;
@@ -136,7 +137,7 @@ std::string DeviceCode::resources() const {
     std::string told;
     for (auto &[module, unit] : units_)
         for (auto &[symbol, kernel] : unit.kernels)
-            if (unit.lowered.contains(symbol))
+            if (auto code = unit.lowered.lower_bound({symbol, ""}); code != unit.lowered.end() && code->first.first == symbol)
                 told += std::string(told.empty() ? "" : ",") + "{\"symbol\":" + kw::quoted(symbol) +
                         ",\"registers\":" + std::to_string(kernel.registers) +
                         ",\"shared_bytes\":" + std::to_string(kernel.static_shared) +

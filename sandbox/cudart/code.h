@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device.h"
@@ -22,9 +23,9 @@ class DeviceCode {
         kw::Module *module = nullptr;
         const kw::Kernel *kernel = nullptr;
     };
-    // The kernel as native code, lowered on its first launch. Null, and why: in words for people, or "" where
+    // The kernel as native code (mode: "checked" or "plain"), lowered on its first launch. Null, and why: in words for people, or "" where
     // the service has told them.
-    Lowered lower(int module, const std::string &symbol, std::string &problem);
+    Lowered lower(int module, const std::string &symbol, const std::string &mode, std::string &problem);
 
     // Where a variable lies; 0, and why.
     Address address(int module, const std::string &name, std::string &problem);
@@ -40,7 +41,7 @@ class DeviceCode {
         bool sent = false;
         std::string problem;
         std::map<std::string, Kernel, std::less<>> kernels;
-        std::map<std::string, std::unique_ptr<kw::Module>, std::less<>> lowered;  // by kernel
+        std::map<std::pair<std::string, std::string>, std::unique_ptr<kw::Module>> lowered;  // by kernel and mode
         bool placed = false;
         std::map<std::string, Address, std::less<>> variables;  // by name and first value
     };

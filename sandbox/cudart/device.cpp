@@ -70,6 +70,7 @@ const std::map<int, int> &program_attributes() {
         {83, 1},   // managed memory
         {86, 1},   // native atomics between host and device
         {89, 1},   // managed memory while kernels run
+        {91, 1},   // kernels use registered host memory at its own address
         {99, 1},   // registers host memory
         {101, 1},  // the host reads managed memory in place
         {108, 1}, {113, 1},
@@ -275,6 +276,7 @@ EXPORT cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int devic
     p.clusterLaunch = p.major >= 9;
     if (call.backend() && !call.backend()->records()) {
         p.canMapHostMemory = p.managedMemory = p.concurrentManagedAccess = p.hostRegisterSupported = 1;
+        p.canUseHostPointerForRegisteredMem = 1;
         p.directManagedMemAccessFromHost = p.hostNativeAtomicSupported = 1;
     }
     return cudaSuccess;

@@ -18,8 +18,9 @@ namespace {
 
 struct Options {
     bool profile = false, stop_at_first = false;
+    std::string mode = "checked";
     kw::u32 checks = 0;
-    uint64_t seed = 0;
+    uint64_t seed = 0, sample_blocks = 0;
     double seconds = 0;  // of all kernels together; 0: no limit
     int threads = 1;
 };
@@ -81,6 +82,8 @@ class Executing final : public Backend {
         constexpr int kMallocHeapSize = 2;
         if (which == kMallocHeapSize) memory_.heap.limit(value);
     }
+    void lend(const void *from, size_t bytes, Address seen) override { memory_.lend(address_of(from), bytes, seen); }
+    void take_back(const void *from) override { memory_.take_back(address_of(from)); }
     void reset() override;
     cudaError_t library(const LibraryCall &call) override;
     int threads() const override { return options_.threads; }
@@ -94,7 +97,9 @@ class Executing final : public Backend {
     void configure();
     // `access`: "read of".
     cudaError_t outside(const char *call, const std::string &access, Address at, size_t bytes);
+    bool looks_for(const std::string &kind) const { return options_.checks & kw::check_of(kind); }
     void report_findings(const std::string &kernel);
+    void report_failure(const kw::Finding &fault, const std::string &kernel);
     void report(const char *kind, const std::string &message, Address at, const char *call);
 
     Service service_;
@@ -122,6 +127,8 @@ void Executing::configure() {
         std::vector<std::string> fields = split(line, '\t');
         if (fields.size() < 3 || fields[0] != "option") continue;
         if (fields[1] == "checks") options_.checks = checks_named(fields[2]);
+        if (fields[1] == "mode") options_.mode = fields[2];
+        if (fields[1] == "sample_blocks") options_.sample_blocks = std::strtoull(fields[2].c_str(), nullptr, 10);
         if (fields[1] == "seed") options_.seed = std::strtoull(fields[2].c_str(), nullptr, 10);
         if (fields[1] == "profile") options_.profile = fields[2] == "1";
         if (fields[1] == "stop_at_first") options_.stop_at_first = fields[2] == "1";
@@ -143,7 +150,9 @@ cudaError_t Executing::allocate(Address address, size_t bytes, Memory kind) {
     // What the host writes into shared memory is not seen here.
     bool shared = kind == Memory::managed || kind == Memory::host;
     try {
-        return memory_.allocate(address, bytes, name, shared, 0).empty() ? cudaSuccess : cudaErrorMemoryAllocation;
+        if (!memory_.allocate(address, bytes, name, shared, 0).empty()) return cudaErrorMemoryAllocation;
+        if (shared) memory_.share_with_host(address);
+        return cudaSuccess;
     } catch (const kw::OutOfMemory &) {
         return cudaErrorMemoryAllocation;
     }
@@ -187,7 +196,9 @@ cudaError_t Executing::download(void *to, Address from, size_t bytes, const char
 cudaError_t Executing::locate(const Variable &variable, Address &address) {
     std::string problem;
     address = code_.address(variable.module, variable.symbol, problem);
-    return address ? cudaSuccess : unsupported(variable.symbol.c_str(), problem.c_str());
+    if (!address) return unsupported(variable.symbol.c_str(), problem.c_str());
+    if (variable.managed) memory_.share_with_host(address);
+    return cudaSuccess;
 }
 
 cudaError_t Executing::unsupported(const char *call, const char *why) {
@@ -198,6 +209,7 @@ cudaError_t Executing::unsupported(const char *call, const char *why) {
 
 // What the host got wrong is in the words of what kernels get wrong.
 void Executing::report(const char *kind, const std::string &message, Address at, const char *call) {
+    if (!looks_for(kind)) return;
     service_.ask("fault", "{\"kind\":" + kw::quoted(kind) + ",\"message\":" + kw::quoted(std::string(call) + ": " + message) +
                               ",\"address\":" + std::to_string(at) + ",\"space\":\"global\",\"call\":" + kw::quoted(call) + "}");
 }
@@ -221,7 +233,7 @@ void Executing::bad_free(Address at, const char *call) {
 cudaError_t Executing::launch(Launch launch) {
     std::string problem;
     const std::string &name = launch.kernel->symbol;
-    DeviceCode::Lowered code = code_.lower(launch.kernel->module, name, problem);
+    DeviceCode::Lowered code = code_.lower(launch.kernel->module, name, options_.mode, problem);
     if (!code.kernel) return unsupported(name.c_str(), problem.c_str());
     kw::LaunchRequest request{};
     request.kernel = code.kernel;
@@ -235,6 +247,14 @@ cudaError_t Executing::launch(Launch launch) {
     request.parameters.resize(std::max<size_t>(launch.parameters.size(), code.kernel->parameter_bytes) + 16);
     kw::GridOptions options;
     options.count = options_.profile;
+    options.sample = options_.sample_blocks;
+    DeviceCode::Lowered plain;
+    if (options.count && options.sample && !options_.checks) {
+        plain = code_.lower(launch.kernel->module, name, "plain", problem);
+        if (!plain.kernel) return unsupported(name.c_str(), problem.c_str());
+        options.uncounted_module = plain.module;
+        options.uncounted_kernel = plain.kernel;
+    }
     options.threads = options_.threads;
     options.print = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); };
     options.checks = options_.checks;
@@ -249,7 +269,7 @@ cudaError_t Executing::launch(Launch launch) {
     report_findings(name);
     switch (outcome.end) {
     case kw::GridOutcome::End::fault:
-        if (!options.findings) service_.ask("fault", kw::fault_json(*outcome.fault, name));
+        report_failure(*outcome.fault, name);
         runtime().sticky = error_of(outcome.fault->kind);
         break;
     case kw::GridOutcome::End::unsupported:
@@ -341,8 +361,20 @@ void Executing::report_findings(const std::string &kernel) {
     for (; reported_ < all.size(); reported_++) {
         kw::Finding &finding = all[reported_];
         if (finding.kernel.empty()) finding.kernel = kernel;
-        service_.ask("fault", kw::finding_json(finding));
+        if (looks_for(finding.kind)) service_.ask("fault", kw::finding_json(finding));
     }
+}
+
+// A device fails, too, where nobody asked for the check that says why.
+void Executing::report_failure(const kw::Finding &fault, const std::string &kernel) {
+    if (looks_for(fault.kind)) {
+        if (options_.stop_at_first) service_.ask("fault", kw::fault_json(fault, kernel));
+        return;
+    }
+    std::string where = fault.line ? " at " + fault.file.substr(fault.file.rfind('/') + 1) + ":" + std::to_string(fault.line) : "";
+    note((kernel + " failed, as it would on a device: " + fault.kind + where + "; --check=" +
+          kw::name_of(kw::check_of(fault.kind)) + " tells more")
+             .c_str());
 }
 
 // As if the device were new: no memory, no objects, variables as they were at first.
@@ -361,8 +393,13 @@ void Executing::finish() {
     std::string calls;
     for (auto &[name, times] : library_calls_)
         calls += std::string(calls.empty() ? "" : ",") + kw::quoted(name) + ":" + std::to_string(times);
+    std::string heap;
+    for (const kw::Heap::Left &one : memory_.heap.left())
+        heap += std::string(heap.empty() ? "" : ",") + "{\"kernel\":" + kw::quoted(one.kernel) + ",\"file\":" + kw::quoted(one.file) +
+                ",\"line\":" + (one.line ? std::to_string(one.line) : "null") + ",\"address\":" + std::to_string(one.address) +
+                ",\"bytes\":" + std::to_string(one.bytes) + ",\"count\":" + std::to_string(one.count) + "}";
     service_.ask("finish", "{\"library_calls\":{" + calls + "},\"launches\":" + std::to_string(launches_) + ",\"kernel_seconds\":" + std::to_string(used_) +
-                               ",\"kernels\":" + code_.resources() + ",\"left_allocated\":[" + left + "]}");
+                               ",\"kernels\":" + code_.resources() + ",\"left_allocated\":[" + left + "],\"left_in_heap\":[" + heap + "]}");
 }
 
 // Lowered kernels call this library's helpers by name, also where the program loaded it for a plugin alone.

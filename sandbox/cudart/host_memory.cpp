@@ -1,5 +1,6 @@
 // Memory that host and kernels share: managed, pinned, registered. The emulated device lives in this process, so a
-// pointer is the same on both sides; only registered memory is seen by kernels at another address.
+// pointer is the same on both sides. Registered memory has a second address, in the device's range; kernels may use
+// either.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -32,18 +33,51 @@ auto find_registered(const void *pointer) {
     return address_of(pointer) < found->first + found->second.bytes ? found : registered().end();
 }
 
-// Puts the pages of [from, from + bytes) at `seen` as well. They are moved into shared memory first: only that can
-// be mapped twice.
-bool map_twice(Address from, size_t bytes, Address seen) {
+// What was moved into shared memory: first page -> behind the last. Two pieces of host memory that are registered may
+// meet in one page.
+std::map<Address, Address> &moved() {
+    static auto *table = new std::map<Address, Address>;
+    return *table;
+}
+
+bool move_to_shared(Address from, size_t bytes) {
     void *pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED) return false;
     std::memcpy(pages, reinterpret_cast<void *>(from), bytes);
-    void *moved = mremap(pages, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, reinterpret_cast<void *>(from));
-    if (moved == MAP_FAILED) {
-        munmap(pages, bytes);
-        return false;
+    void *there = mremap(pages, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, reinterpret_cast<void *>(from));
+    if (there == MAP_FAILED) munmap(pages, bytes);
+    return there != MAP_FAILED;
+}
+
+// Works with shared memory alone.
+bool map_again(Address from, size_t bytes, Address seen) {
+    auto *at = reinterpret_cast<void *>(from);
+    return mremap(at, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, reinterpret_cast<void *>(seen)) != MAP_FAILED;
+}
+
+// Puts the pages of [from, end) at `seen` as well. They are moved into shared memory first: only that can be mapped
+// twice.
+bool map_twice(Address from, Address end, Address seen) {
+    while (from < end) {
+        auto next = moved().upper_bound(from);
+        Address stop = next == moved().end() ? end : std::min(end, next->first);
+        if (auto known = next == moved().begin() ? next : std::prev(next); known != next && known->second > from) {
+            auto [first, last] = *known;
+            stop = std::min(end, last);
+            if (!map_again(from, stop - from, seen)) {  // the host has other memory there by now
+                moved().erase(known);
+                if (first < from) moved()[first] = from;
+                if (stop < last) moved()[stop] = last;
+                continue;
+            }
+        } else {
+            if (!move_to_shared(from, stop - from) || !map_again(from, stop - from, seen)) return false;
+            moved()[from] = stop;
+        }
+        seen += stop - from;
+        from = stop;
     }
-    return mremap(moved, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, reinterpret_cast<void *>(seen)) != MAP_FAILED;
+    return true;
 }
 
 cudaError_t shared_range(const void *pointer, size_t bytes, const char *name) {
@@ -63,6 +97,11 @@ cudaError_t shared_range(const void *pointer, size_t bytes, const char *name) {
 
 }  // namespace
 
+Address seen_by_kernels(const void *pointer) {
+    auto found = find_registered(pointer);
+    return found == registered().end() ? address_of(pointer) : found->second.seen + (address_of(pointer) - found->first);
+}
+
 void host_attributes(cudaPointerAttributes *attributes, const void *pointer) {
     auto found = find_registered(pointer);
     attributes->hostPointer = const_cast<void *>(pointer);
@@ -72,7 +111,7 @@ void host_attributes(cudaPointerAttributes *attributes, const void *pointer) {
     }
     attributes->type = 1;
     attributes->device = 0;
-    attributes->devicePointer = reinterpret_cast<void *>(found->second.seen + (address_of(pointer) - found->first));
+    attributes->devicePointer = reinterpret_cast<void *>(seen_by_kernels(pointer));
 }
 
 EXPORT cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flags) {
@@ -109,11 +148,13 @@ EXPORT cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags)
     size_t pages = (address_of(pointer) + bytes - from + kPage - 1) / kPage * kPage;
     void *seen = nullptr;
     if (cudaError_t error = allocate(&seen, pages, Memory::host, flags)) return error;
-    if (!map_twice(from, pages, address_of(seen))) {
+    if (!map_twice(from, from + pages, address_of(seen))) {
         release(seen, Memory::host, "cudaHostRegister");
         return call.end(cudaErrorMemoryAllocation);
     }
-    registered()[address_of(pointer)] = {bytes, flags, address_of(seen) + (address_of(pointer) - from)};
+    Address there = address_of(seen) + (address_of(pointer) - from);
+    registered()[address_of(pointer)] = {bytes, flags, there};
+    call.backend()->lend(pointer, bytes, there);
     return cudaSuccess;
 }
 
@@ -125,6 +166,7 @@ EXPORT cudaError_t cudaHostUnregister(void *pointer) {
     if (found == registered().end()) return call.end(cudaErrorHostMemoryNotRegistered);
     auto *seen = reinterpret_cast<void *>(found->second.seen / kPage * kPage);
     registered().erase(found);
+    call.backend()->take_back(pointer);
     return release(seen, Memory::host, "cudaHostUnregister");
 }
 
@@ -140,7 +182,7 @@ EXPORT cudaError_t cudaHostGetDevicePointer(void **seen, void *pointer, unsigned
     }
     auto found = find_registered(pointer);
     if (found == registered().end()) return call.end(cudaErrorInvalidValue);
-    *seen = reinterpret_cast<void *>(found->second.seen + (address_of(pointer) - found->first));
+    *seen = reinterpret_cast<void *>(seen_by_kernels(pointer));
     return cudaSuccess;
 }
 

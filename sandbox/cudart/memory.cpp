@@ -109,13 +109,14 @@ const Allocation *find_allocation(const void *pointer, Address *start) {
 cudaError_t perform_fill(const cudaMemsetParams &fill, const char *name) {
     size_t bytes = fill.width * fill.elementSize, rows = fill.height;
     if (!bytes || !rows) return cudaSuccess;
-    if (!on_device(fill.dst)) return cudaErrorInvalidValue;
+    auto *start = reinterpret_cast<char *>(seen_by_kernels(fill.dst));
+    if (!on_device(start)) return cudaErrorInvalidValue;
     if (rows > 1 && bytes > fill.pitch) return cudaErrorInvalidValue;
     if (bytes == fill.pitch) bytes *= std::exchange(rows, 1);
     if (runtime().backend->records() && rows > kMaxRows)
         return runtime().backend->unsupported(name, "more than 4096 rows are not recorded");
     for (size_t row = 0; row < rows; row++)
-        if (cudaError_t error = fill_row(static_cast<char *>(fill.dst) + row * fill.pitch, fill, bytes, name)) return error;
+        if (cudaError_t error = fill_row(start + row * fill.pitch, fill, bytes, name)) return error;
     return cudaSuccess;
 }
 

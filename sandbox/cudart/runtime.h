@@ -113,6 +113,9 @@ class Backend {
     virtual void bad_free(Address, const char *) {}
     virtual void note(const char *) {}  // one line for the person, once
     virtual void limit(int, size_t) {}  // cudaDeviceSetLimit
+    // Kernels may use host memory at its own address, until it is taken back: it is the allocation at `seen`.
+    virtual void lend(const void *, size_t, Address) {}
+    virtual void take_back(const void *) {}
     virtual void reset() {}             // all memory is gone, variables are as they were at first
     virtual cudaError_t library(const struct LibraryCall &) { return cudaErrorNotSupported; }
     virtual int threads() const { return 1; }  // of this machine, for one call
@@ -188,6 +191,7 @@ const Allocation *find_allocation(const void *pointer, Address *start = nullptr)
 cudaError_t allocate(void **pointer, size_t bytes, Memory kind = Memory::device, unsigned flags = 0,
                      struct Pool *pool = nullptr);
 cudaError_t release(void *pointer, Memory kind, const char *name);
+Address seen_by_kernels(const void *pointer);  // of registered memory; else the address itself
 void host_attributes(cudaPointerAttributes *attributes, const void *pointer);  // of memory that is not the device's
 cudaError_t find_symbol(const void *symbol, size_t bytes, size_t offset, const Variable *&variable, Address &address);
 Kernel read_kernel(const std::vector<std::string> &fields);  // of a line `kernel`

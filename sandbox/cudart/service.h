@@ -8,7 +8,7 @@
 //     module <id>             and PTX (a NUL between texts that were linked together)
 //                                         -> ok, and a file of `kernel` lines (registers 0: not known), or
 //                                            unsupported <message>
-//     lower <id> <symbol>                 -> ok, and the lowered library, or unsupported <message>, which the service
+//     lower <id> <symbol> <mode>          -> ok, and the lowered library, or unsupported <message>, which the service
 //                                            has told the person
 //     fault | trace | finish  and JSON    -> ok
 //     note <text>                         -> ok; the service prints it as one line on standard error, once

@@ -1,7 +1,8 @@
 """What the emulator counted. Raw numbers only; `sandbox.metrics` turns them into metrics and scores.
 
-Counts are exact and summed over all warps of a launch, one row per source line (`.loc`, the innermost line
-in the candidate's own file). A request is one warp-wide memory instruction with at least one active lane.
+Counts are exact and summed over all warps of a launch, or of a sample of its blocks, one row per source line
+(`.loc`, the innermost line in the candidate's own file). A request is one warp-wide memory instruction with
+at least one active lane.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class LineCounts(Data):
     branches: int = 0  # conditional branches executed by a warp
     divergent_branches: int = 0  # of those, the ones whose active lanes went both ways
     barriers: int = 0  # bar.sync arrivals, by warp
+    barriers_executed: int = 0  # block-wide barriers completed
+    useless_barriers: int = 0  # of those, the ones that ordered no conflicting access of two threads
     atomics: int = 0  # requests, in global and shared memory
     shared_atomics: int = 0  # of those, the ones in shared memory
     atomic_lanes: int = 0
@@ -62,6 +65,7 @@ class LaunchTrace(Data):
     static_shared_bytes: int
     dynamic_shared_bytes: int
     threads: int
+    counted_blocks: int | None = None  # all that is counted is of so many blocks, a sample; None: of all
     barriers_executed: int  # block-wide barriers completed, summed over blocks
     useless_barriers: int  # of those, the ones that ordered no conflicting access of two threads
     distinct_load_sectors: int  # over the whole launch

@@ -107,6 +107,9 @@ def summed(group: Sequence[LaunchTrace]) -> LaunchTrace:
     return first.model_copy(
         update={
             "threads": sum(trace.threads for trace in group),
+            "counted_blocks": None
+            if any(trace.counted_blocks is None for trace in group)
+            else sum(trace.counted_blocks or 0 for trace in group),
             "barriers_executed": sum(trace.barriers_executed for trace in group),
             "useless_barriers": sum(trace.useless_barriers for trace in group),
             "distinct_load_sectors": sum(trace.distinct_load_sectors for trace in group),

@@ -129,6 +129,7 @@ def kernel_metrics(launch: MeasuredLaunch) -> KernelMetrics:
         roof=intensity.roof(launch),
         attainable_share_of_peak=intensity.attainable_share(launch),
         barriers_per_thread=totals.barriers / trace.warps.count if trace.warps.count else 0.0,
+        barriers_executed=trace.barriers_executed,
         useless_barriers=trace.useless_barriers,
         atomics=totals.atomics,
         atomic_lanes_per_address=synchronisation.lanes_per_address(totals),
@@ -139,6 +140,10 @@ def kernel_metrics(launch: MeasuredLaunch) -> KernelMetrics:
         local_bytes=launch.kernel.local_bytes
         if launch.kernel
         else totals.local_bytes // max(1, trace.threads),
+        blocks=launch.blocks * launch.repeats,
+        counted_blocks=launch.blocks * launch.repeats
+        if trace.counted_blocks is None
+        else trace.counted_blocks,
         lines=[line_metrics(line) for line in trace.lines],
     )
 
@@ -161,7 +166,10 @@ def line_metrics(line: LineCounts) -> LineMetrics:
         divergent_branches=line.divergent_branches,
         branches=line.branches,
         barriers=line.barriers,
+        barriers_executed=line.barriers_executed,
+        useless_barriers=line.useless_barriers,
         atomics=line.atomics,
+        atomic_lanes_per_address=synchronisation.lanes_per_address(line),
         local_bytes=line.local_bytes,
         flop=intensity.flop(line),
     )

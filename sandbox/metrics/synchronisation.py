@@ -71,9 +71,11 @@ def _barriers_note(launches: Sequence[MeasuredLaunch], lines: Sequence[LineCount
     start = f"{counted(arrivals / warps, 'barrier')} per thread, most on line {busiest.line}"
     if useless == 0:
         return f"{start}; each orders something."
+    worst = max(lines, key=lambda line: line.useless_barriers)
+    where = f", most of them on line {worst.line}" if worst.useless_barriers else ""
     advice = " Try removing them." if useless > executed / 4 else ""
     return (
-        f"{start}; {percent(useless / executed)} of the {executed:,} executed order nothing "
+        f"{start}; {percent(useless / executed)} of the {executed:,} executed order nothing{where} "
         f"(no two threads touch the same data on their two sides).{advice}"
     )
 

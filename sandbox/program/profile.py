@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from sandbox.emulator.trace import LaunchTrace
 from sandbox.metrics.launches import MeasuredLaunch, summed
 from sandbox.metrics.measure import kernel_metrics
+from sandbox.metrics.sampling import estimated
 from sandbox.targets import Target
 from sandbox.types import CompiledKernel, KernelMetrics
 
@@ -52,7 +53,9 @@ class Profile:
         with self._lock:
             rows = list(self._rows.values())
         measured = [
-            kernel_metrics(MeasuredLaunch(trace, compiled.get(trace.kernel), target, repeats))
+            kernel_metrics(
+                MeasuredLaunch(estimated(trace, repeats), compiled.get(trace.kernel), target, repeats)
+            )
             for trace, repeats in rows
         ]
         named = [kernel.model_copy(update={"name": demangle(kernel.name)}) for kernel in measured]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -49,15 +50,30 @@ class Finding(BaseModel):
 
 
 class Leak(BaseModel):
-    address: int
+    """What the runtime says was never freed: an allocation, or all that a kernel's line took from malloc."""
+
+    address: int  # the first one's
     bytes: int
+    count: int = Field(default=1, ge=1)
+    kernel: str = Field(default="", max_length=_TEXT)
+    file: str = Field(default="", max_length=_TEXT)
+    line: int | None = None
+
+    def finding(self) -> Finding:
+        by = f" by {_plural(self.count, 'malloc')} in a kernel" if self.kernel else ""
+        return Finding(
+            kind="leak",
+            message=f"{self.bytes:,} bytes{f' taken{by}' if by else ''} were never freed",
+            **self.model_dump(include={"kernel", "file", "line", "address"}),
+            space="global",
+        )
 
 
-def _leak(item: object) -> Leak | None:
-    try:
-        return Leak.model_validate(item)
-    except ValidationError:
-        return None
+def _leaks(told: object) -> Iterator[Leak]:
+    """The runtime lives in the program's process: nothing is sure."""
+    for item in told if isinstance(told, list) else ():
+        with contextlib.suppress(ValidationError):
+            yield Leak.model_validate(item)
 
 
 @dataclass
@@ -114,14 +130,14 @@ class Report:
     def add_leaks(self, *, errors: bool) -> None:
         """Device memory that the runtime says was never freed: all of it as one note, or each an error."""
         listed = self.summary.get("left_allocated")
-        left = [leak for item in (listed if isinstance(listed, list) else ()) if (leak := _leak(item))]
+        left = [*_leaks(listed), *_leaks(self.summary.get("left_in_heap"))]
         if errors:
             for leak in left:
-                message = f"{leak.bytes:,} bytes were never freed"
-                self.add(Finding(kind="leak", message=message, address=leak.address, space="global"))
+                self.add(leak.finding())
         elif left and not self.errors:  # after a failed launch the program's own frees fail, too
             message = f"{sum(leak.bytes for leak in left):,} bytes were never freed"
-            self.add(Finding(kind="leak", message=message, severity="note", count=len(left)))
+            count = sum(leak.count for leak in left)
+            self.add(Finding(kind="leak", message=message, severity="note", count=count))
 
     @property
     def errors(self) -> int:

@@ -25,6 +25,7 @@ class Options:
     target: Target
     checks: tuple[str, ...] = CHECKS  # none: kernels run in plain mode
     profile: bool = False
+    sample_blocks: int = 0  # of each launch, to count; 0: all. Without checks the others run in plain mode
     seed: int = 0  # of the order of blocks and warps; 0: in order
     threads: int = 1
     seconds: float | None = None  # wall time of the program
@@ -67,7 +68,7 @@ def run(
             options=_told(options),
             report=report,
             cancel=cancel,
-            lower=lambda texts, kernel: lower(texts, cancel, kernels=[(0, kernel)], mode=options.mode),
+            lower=lambda texts, kernel, mode: lower(texts, cancel, kernels=[(0, kernel)], mode=mode),
         )
     )
     began = time.monotonic()
@@ -106,6 +107,7 @@ def _told(options: Options) -> dict[str, str]:
         "seed": str(options.seed),
         "threads": str(options.threads),
         "profile": str(int(options.profile)),
+        "sample_blocks": str(options.sample_blocks),
         "seconds": "0",  # the jail keeps the time, also of what runs on the host
         "stop_at_first": str(int(options.stop_at_first)),
         "leaks": str(int(options.leaks)),

@@ -6,7 +6,7 @@ program's process, so everything that comes is hostile input: bounded, and check
 
     configure                 -> ok + tables: product, limit and option lines
     module  ID  (+ PTX)       -> ok + kernel lines; texts that were linked together have a NUL between them
-    lower   ID  SYMBOL        -> ok + shared object with the kernel's native code | unsupported  WHY
+    lower   ID  SYMBOL  MODE  -> ok + shared object with the kernel's native code | unsupported  WHY
     fault       (+ JSON)      -> ok      one finding of a check
     trace       (+ JSON)      -> ok      what one launch counted
     note    TEXT              -> ok      a line for the person
@@ -29,11 +29,12 @@ from dataclasses import dataclass, field
 from pydantic import ValidationError
 
 from sandbox.cancellation import Cancellation
-from sandbox.emulator.client import Lowered
+from sandbox.emulator.client import Lowered, Mode
 from sandbox.emulator.trace import LaunchTrace
 from sandbox.errors import Cancelled, Judged
 from sandbox.limits import MIB
 from sandbox.program.kernels import kernels_in
+from sandbox.program.names import shortened
 from sandbox.program.report import Finding, Report
 from sandbox.recorder.tables import device_lines, kernel_line
 from sandbox.targets import Target
@@ -43,6 +44,7 @@ _MAX_FILES = 4
 _MAX_PTX_BYTES = 256 * MIB
 _MAX_DOCUMENT_BYTES = 16 * MIB
 _MAX_MODULES = 256
+_MODES: dict[str, Mode] = {"checked": "checked", "plain": "plain"}
 _NAME = re.compile(r"[!-~]{1,4096}")
 
 
@@ -64,7 +66,7 @@ class Service:
     options: Mapping[str, str]
     report: Report
     cancel: Cancellation
-    lower: Callable[[Sequence[str], str], Lowered]  # PTX texts, and a kernel of the first
+    lower: Callable[[Sequence[str], str, Mode], Lowered]  # PTX texts, a kernel of the first, how
     _modules: dict[str, list[str]] = field(default_factory=dict)
     _owners: dict[tuple[str, str], int] = field(default_factory=dict)  # module, kernel -> which of its texts
 
@@ -121,13 +123,15 @@ class Service:
         return Answer(file=_memory_file("kernels", "".join(lines).encode()))
 
     def _lower(self, words: list[str], _: list[int]) -> Answer:
-        module, kernel = words[0], _name(words[1])
+        module, kernel, mode = words[0], _name(words[1]), _MODES.get(words[2])
+        if mode is None:
+            raise BadRequest(f"no mode {words[2][:40]!r}")
         texts = self._modules.get(module)
         if texts is None:
             raise BadRequest(f"no module {module[:40]!r}")
         first = self._owners.get((module, kernel), 0)
         try:
-            lowered = self.lower([texts[first], *texts[:first], *texts[first + 1 :]], kernel)
+            lowered = self.lower([texts[first], *texts[:first], *texts[first + 1 :]], kernel, mode)
         except Judged as refused:
             self.report.add_unsupported(kernel, refused.message)
             return Answer(f"unsupported\t{_one_line(refused.message)}")
@@ -148,7 +152,9 @@ class Service:
         if refused and any(refused[1] == kernel for _, kernel in self._owners):
             self.report.add_unsupported(refused[1], refused[2])
         else:
-            self.report.note(text)
+            first, space, rest = text.partition(" ")
+            known = any(first == kernel for _, kernel in self._owners)
+            self.report.note(f"{shortened(self.report.demangle(first))}{space}{rest}" if known else text)
         return Answer()
 
     def _finish(self, _: list[str], files: list[int]) -> Answer:
@@ -160,7 +166,7 @@ class Service:
 _HANDLERS: dict[tuple[str, int], Callable[[Service, list[str], list[int]], Answer]] = {
     ("configure", 0): Service._configure,
     ("module", 1): Service._module,
-    ("lower", 2): Service._lower,
+    ("lower", 3): Service._lower,
     ("fault", 0): Service._fault,
     ("trace", 0): Service._trace,
     ("note", 1): Service._note,

@@ -236,3 +236,16 @@ def test_time_limits_end_the_program(tmp_path: Path) -> None:
     done = command("exec", "--seconds", "0.5", "waits.cu", cwd=tmp_path)
     assert done.returncode == 137
     assert "more than 0.5 s" in done.stderr
+
+
+def test_counts_of_a_sample_say_that_they_are_estimates(folder: Path) -> None:
+    (folder / "wide.cu").write_text(FAULTY.replace("100", "25600").replace("<<<1, 128>>>", "<<<200, 128>>>"))
+    done = command("exec", "wide.cu", "--profile", "--sample-blocks", 8, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "counted in 8 of 200 blocks: every count is an estimate" in done.stderr
+    assert "balance: instructions vary by 0% over warps" in done.stderr
+    whole = command("exec", "wide.cu", "--profile", cwd=folder)
+    assert "estimate" not in whole.stderr
+    alone = command("exec", "wide.cu", "--sample-blocks", 8, cwd=folder)
+    assert alone.returncode == 2
+    assert "--profile" in alone.stderr

@@ -72,6 +72,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--leaks", action="store_true", help="memory that is never freed is an error")
     parser.add_argument("--profile", action="store_true", help="counts by kernel and by source line")
+    parser.add_argument(
+        "--sample-blocks",
+        type=_count,
+        default=0,
+        metavar="N",
+        help="with --profile: count N blocks of each launch, all over it, and estimate (default: all, exact)",
+    )
     parser.add_argument("--nvcc-args", default="", metavar='"..."', help="more options for nvcc")
     parser.add_argument(
         "--target",
@@ -101,6 +108,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
+    if options.sample_blocks and not options.profile:
+        say("kernelwright: --sample-blocks says how many blocks --profile counts: give both")
+        return BAD_INPUT
     cancel = Cancellation()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: cancel.set())
@@ -140,6 +150,7 @@ def _options(options: argparse.Namespace) -> program.Options:
         target=TARGETS[options.target],
         checks=options.check,
         profile=options.profile,
+        sample_blocks=options.sample_blocks,
         seed=options.seed,
         threads=max(options.threads, 1),
         seconds=options.seconds,
@@ -245,6 +256,16 @@ def _checks(text: str) -> tuple[str, ...]:
             f"there is no check {unknown[0]!r}; known: {', '.join(program.CHECKS)}"
         )
     return chosen
+
+
+def _count(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of blocks")
+    return number
 
 
 def _bytes(text: str) -> int:

@@ -296,6 +296,7 @@ export interface KernelMetrics {
   roof: string;
   attainable_share_of_peak: number | null;
   barriers_per_thread: number;
+  barriers_executed: number;
   useless_barriers: number;
   atomics: number;
   atomic_lanes_per_address: number | null;
@@ -304,6 +305,8 @@ export interface KernelMetrics {
   waves: number;
   tail_fraction: number;
   local_bytes: number;
+  blocks: number;
+  counted_blocks: number;
   lines: LineMetrics[];
 }
 
@@ -325,7 +328,10 @@ export interface LineMetrics {
   divergent_branches: number;
   branches: number;
   barriers: number;
+  barriers_executed: number;
+  useless_barriers: number;
   atomics: number;
+  atomic_lanes_per_address: number | null;
   local_bytes: number;
   flop: number;
 }

@@ -39,6 +39,7 @@ constexpr u64 WINDOW_BYTES = LOCAL_WINDOW - SHARED_WINDOW;
 constexpr i32 FIRST_FUEL = 256;
 constexpr i32 FULL_FUEL = 20'000;
 
+class Module;
 struct Block;
 struct Worker;
 
@@ -60,6 +61,7 @@ struct Spin {
   u32 epoch_looks;
   u32 line, lane;   // of the last back edge
   bool polls;       // its loop looks at what other threads may change
+  u64 polled;       // where its last volatile, ordered or atomic access to global memory was
 };
 
 // One warp. The first part is read by lowered code at fixed offsets.
@@ -87,6 +89,9 @@ struct alignas(64) Warp {
   // Of the runtime alone.
   Block* block;
   Worker* worker;
+  const Module* module;  // of the code that it runs
+  bool checked;          // that code is lowered with checks and counters
+  bool counts;           // what its block does is counted
   void* stack_pointer;  // of its fiber, while it does not run
   const u8* stack_end;  // one past the bytes of its fiber's stack
   u32 started;          // lanes it was started with

@@ -42,18 +42,20 @@ void load_global(Warp* warp, u32 site, Lanes& lanes, u8* out, bool counted = tru
     const Allocation* common = check_global<Size * Count>(warp, site, lanes);
     poison_dropped<Size, Count>(lanes, out);
     check_written<Size * Count>(warp, site, lanes, common);
-    if (counted && warp->worker->launch.count) count_global<Size * Count>(warp, site, lanes, common, false);
+    if (counted && warp->counts) count_global<Size * Count>(warp, site, lanes, common, false);
     if (counted) race_read(warp, site, lanes, Size * Count, common);
   }
   take<Size, Count>(lanes, nullptr, 0, out);
-  if (relaxed(warp, site)) race_acquire(warp);
+  if (!relaxed(warp, site)) return;
+  race_acquire(warp);
+  if (lanes.count) warp->spin.polled = lanes.address[0];
 }
 
 template <u32 Size, u32 Count>
 void store_global(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
   if (!checked(warp)) return put<Size, Count>(lanes, nullptr, 0, data);
   const Allocation* common = check_global<Size * Count>(warp, site, lanes);
-  if (warp->worker->launch.count) count_global<Size * Count>(warp, site, lanes, common, true);
+  if (warp->counts) count_global<Size * Count>(warp, site, lanes, common, true);
   auto fill = [&](int i, u8* to) {
     for (u32 k = 0; k < Count; ++k) std::memcpy(to + k * Size, data + (k * LANES + lanes.lane[i]) * Size, Size);
   };
@@ -176,7 +178,7 @@ bool load_regular(Warp* warp, u32 site, const u32* addresses, i64 offset, u8* ou
   shared.settle();
   Mark mine = own_mark(warp, 0, false, false);
   if (!read_half<Words>(shared, low, mine, newest) || !read_half<Words>(shared, high, mine + HALF, newest)) return false;
-  if (warp->worker->launch.count) {
+  if (warp->counts) {
     shared.ordered(newest);
     count_regular<Words>(warp, site, low, high, addresses, offset);
   }
@@ -195,10 +197,10 @@ bool store_regular(Warp* warp, u32 site, const u32* addresses, i64 offset, const
       !regular<Bytes>(addresses + HALF, moved, shared.size, high) || low.uniform || high.uniform)
     return false;
   if (relaxed(warp, site)) return false;
-  shared.notes.before_write(shared, warp->warpid, addresses, offset, Bytes, warp->worker->launch.count);
+  shared.notes.before_write(shared, warp->warpid, addresses, offset, Bytes, warp->counts);
   Mark mine = own_mark(warp, 0, false, false);
   if (!write_half<Words>(shared, low, mine, newest) || !write_half<Words>(shared, high, mine + HALF, newest)) return false;
-  if (warp->worker->launch.count) {
+  if (warp->counts) {
     shared.ordered(newest);
     count_regular<Words>(warp, site, low, high, addresses, offset);
   }
@@ -217,7 +219,7 @@ void load_shared(Warp* warp, u32 site, Lanes& lanes, u8* out) {
     check_shared<Size * Count>(warp, site, lanes);
     poison_dropped<Size, Count>(lanes, out);
     shared_read<Size * Count>(warp, site, lanes);
-    if (warp->worker->launch.count) count_shared(warp, site, lanes, Size * Count);
+    if (warp->counts) count_shared(warp, site, lanes, Size * Count);
   }
   take<Size, Count>(lanes, warp->block->shared.bytes.data(), 0, out);
   if (relaxed(warp, site)) race_acquire(warp);
@@ -228,7 +230,7 @@ void store_shared(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
   u8* bytes = warp->block->shared.bytes.data();
   if (!checked(warp)) return put<Size, Count>(lanes, bytes, 0, data);
   check_shared<Size * Count>(warp, site, lanes);
-  if (warp->worker->launch.count) count_shared(warp, site, lanes, Size * Count);
+  if (warp->counts) count_shared(warp, site, lanes, Size * Count);
   SharedStores stores(warp, lanes, Size * Count, relaxed(warp, site));
   for (int i = 0; i < lanes.count; ++i) {
     u8 piece[Size * Count];
@@ -256,7 +258,7 @@ void check_local(Warp* warp, u32 site, Lanes& lanes) {
     });
     return true;
   });
-  if (warp->worker->launch.count) {
+  if (warp->counts) {
     u64* counters = warp->counters + size_t{site} * COUNTERS;
     counters[REQUESTS] += 1;
     counters[BYTES] += u64{Bytes} * lanes.count;

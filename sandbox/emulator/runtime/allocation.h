@@ -15,6 +15,8 @@ struct Allocation {
   bool live;
   bool initialised;      // every byte, from the start; else the shadow knows
   bool in_heap = false;  // made by a kernel: another thread may free it at any time
+  bool of_host = false;  // the host may change it while kernels run: managed, pinned, registered
+  u32 origin = 0;        // in the heap: Heap::origins
   // Does it have marks of races? They are made at the first access.
   enum Tracking : u8 { UNKNOWN, TRACKED, UNTRACKED };
   mutable u8 tracking = UNKNOWN;

@@ -68,7 +68,7 @@ void check_atomic(Warp* warp, u32 site, Lanes& lanes) {
   const Allocation* common = check_global<Bytes>(warp, site, lanes);
   check_written<Bytes>(warp, site, lanes, common);
   race_atomic(warp, site, lanes, Bytes, common);
-  if (!warp->worker->launch.count) return;
+  if (!warp->counts) return;
   count_atomic(warp, site, lanes, true);
   for (int i = 0; i < lanes.count; ++i) {
     note_global_order(warp, allocation_of(warp, common, lanes.address[i], Bytes), true);
@@ -84,6 +84,7 @@ void atomic_global(Warp* warp, u32 site, Lanes& lanes, Value* out, Update&& next
   }
   for (int i = 0; i < lanes.count; ++i) {
     int lane = lanes.lane[i];
+    warp->spin.polled = lanes.address[i];
     Value old = update(reinterpret_cast<Value*>(lanes.address[i]), true, [&](Value value) { return next(value, lane); });
     if (out) out[lane] = old;
   }
@@ -116,12 +117,12 @@ bool check_plain_atomics(Warp* warp, u32 site, const Lanes& lanes) {
             (mark_epoch(shared.readers[granule]) != shared.epoch);
   });
   if (!fine) return false;
-  if (warp->worker->launch.count && shared.last_useful + 1 < shared.epoch)
+  if (warp->counts && shared.last_useful + 1 < shared.epoch)
     each([&](u32 granule, u32 thread) {
       note_order(shared, shared.writers[granule], thread);
       note_order(shared, shared.readers[granule], thread);
     });
-  Mark mine = own_mark(warp, 0, warp->worker->launch.module->sites[site].relaxed, true);
+  Mark mine = own_mark(warp, 0, warp->module->sites[site].relaxed, true);
   each([&](u32 granule, u32 thread) { shared.write(granule, mine - warp->thread(0) + thread); });
   return true;
 }
@@ -134,7 +135,7 @@ void atomic_shared(Warp* warp, u32 site, Lanes& lanes, Value* out, Update&& next
     shared.settle();
     check_shared<sizeof(Value)>(warp, site, lanes);
     if (out) poison_dropped<sizeof(Value), 1>(lanes, reinterpret_cast<u8*>(out));
-    if (warp->worker->launch.count) count_atomic(warp, site, lanes, false);
+    if (warp->counts) count_atomic(warp, site, lanes, false);
     if (check_plain_atomics<sizeof(Value)>(warp, site, lanes)) checks = false;
   }
   for (int i = 0; i < lanes.count; ++i) {

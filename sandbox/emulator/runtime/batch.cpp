@@ -101,7 +101,7 @@ struct Writers {
 template <u32 Size>
 void note_reads(Warp* warp, const Pattern& pattern, const Windows& windows, const BatchItem* items, u32 count, Reach reach) {
   SharedMemory& shared = warp->block->shared;
-  NotedReads& note = shared.notes.add(shared, warp->worker->launch.count);
+  NotedReads& note = shared.notes.add(shared, warp->counts);
   for (int g = 0; g < GROUPS<Size>; ++g) {
     PatternIndex<Size> index[64 / Size];
     std::memcpy(index, pattern.index + g * 64, sizeof index);
@@ -151,7 +151,7 @@ u32 look_at_writers(Warp* warp, const Pattern& pattern, const Windows& windows, 
       if (any_of(again.bad)) break;
     }
   }
-  if (warp->worker->launch.count && writers.newest_epoch() > shared.last_useful)
+  if (warp->counts && writers.newest_epoch() > shared.last_useful)
     for (u32 k = 0; k < done; ++k) shared.ordered(others_wrote<Size>(warp, pattern, windows, items[k].offset, shared.last_useful));
   return done;
 }
@@ -164,7 +164,7 @@ u32 read_shared(Warp* warp, const Pattern& pattern, const BatchItem* items, u32 
   if (!reach.aligned || shared.granule_shift != 2 || static_cast<i64>(windows.first) + reach.least < 0 ||
       static_cast<i64>(windows.last) + reach.most > i64{shared.size})
     return 0;
-  bool counted = warp->worker->launch.count;
+  bool counted = warp->counts;
   u32 done = count;
   // With all of it written, but not since the last barrier, and that known to be useful, there is nothing to look for.
   bool quiet = shared.unwritten == 0 && shared.last_write < shared.epoch;
@@ -301,7 +301,7 @@ u32 read_global(Warp* warp, const Pattern& pattern, const BatchItem* items, u32 
   int found = areas_of<Size>(windows, areas);
   if (!found) return 0;
   mark_reads<Size>(warp, pattern, items, done, allocation);
-  if (!warp->worker->launch.count) return done;
+  if (!warp->counts) return done;
   u64 useful = 0;
   for (int n = 0; n < found; ++n)
     useful += 4 * static_cast<u64>(std::popcount(static_cast<u64>(areas[n].words)) +

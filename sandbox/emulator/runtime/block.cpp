@@ -15,7 +15,7 @@ constexpr u32 MOST_MARKED_LOCALS = 1 << 14;  // bytes a thread; with more, unini
 void run_warp(void* argument) {
   Warp* warp = static_cast<Warp*>(argument);
   warp->shared = warp->block->shared.bytes.data();
-  warp->worker->launch.request->kernel->function(warp);
+  warp->block->kernel->function(warp);
   if (!warp->block->asynchronous.idle()) finish_copies(warp);
   leave_for_good(warp);
 }
@@ -68,7 +68,6 @@ Block::Block(Launch& its_launch, Worker& its_worker) : launch(&its_launch), work
   for (u32 number = 0; number < count; ++number) {
     auto warp = std::make_unique<Warp>();
     prepare_warp(*warp, *launch, number);
-    warp->counters = worker->counters.data();
     warp->block = this;
     warp->worker = worker;
     warp->locals = locals_.data() + stride * number;
@@ -91,6 +90,9 @@ void Block::start(u64 its_place) {
   index[1] = static_cast<u32>(linear / request.grid[0] % request.grid[1]);
   index[2] = static_cast<u32>(linear / request.grid[0] / request.grid[1]);
   random = launch->seed + linear;
+  counted = launch->count && sampled(linear, launch->blocks, launch->sample, launch->seed + launch->number);
+  bool other = !counted && launch->uncounted_module;
+  kernel = other ? launch->uncounted_kernel : request.kernel;
   shared.start_block();
   races = {};
   if (!local_marks_.empty()) {
@@ -101,10 +103,15 @@ void Block::start(u64 its_place) {
   cluster = {};
   global_epochs.clear();
   barriers_completed = 0;
+  barrier_ends.clear();
   for (BarrierState& barrier : barriers) barrier = {};
   for (size_t number = 0; number < warps.size(); ++number) {
     Warp* warp = warps[number];
     std::memcpy(warp->ctaid, index, sizeof warp->ctaid);
+    warp->module = other ? launch->uncounted_module : launch->module;
+    warp->checked = warp->module->checked;
+    warp->counts = counted;
+    warp->counters = (counted || worker->uncounted.empty() ? worker->counters : worker->uncounted).data();
     warp->smid = static_cast<u32>(place % launch->multiprocessors);
     warp->instructions = 0;
     warp->live = warp->started;
@@ -145,6 +152,12 @@ void Block::complete(int number) {
   next.result[1] = barrier.votes_all ? ~u32{0} : 0;
   next.result[2] = barrier.votes_any ? ~u32{0} : 0;
   barrier = next;
+  if (counted)
+    for (const Warp* warp : warps)
+      if (warp->status == Status::waiting && warp->barrier == number) {
+        barrier_ends.push_back({shared.epoch, warp->barrier_line});
+        break;
+      }
   ++shared.epoch;
   ++barriers_completed;
   for (Warp* warp : warps) {
@@ -175,6 +188,16 @@ void Block::report_stuck() {
   }
   fault.message = "the threads of the block wait at barriers that can never complete: " + where;
   record(*this, std::move(fault));
+}
+
+std::optional<u64> Block::waits_for_host() const {
+  for (const Warp* warp : warps) {
+    u64 at = warp->spin.polled;
+    if (warp->status != Status::ready || !at) continue;
+    const Allocation* allocation = launch->device->find(at, 1);
+    if (allocation ? allocation->of_host : at - DEVICE_BASE >= RANGE_BYTES) return at;
+  }
+  return {};
 }
 
 void Block::report_deadlock() {

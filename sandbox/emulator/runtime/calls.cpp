@@ -147,11 +147,11 @@ i32 kw_branch_by_index(Warp* warp, u32 line, State* state, u32 mask, u32 next, c
 }
 
 // malloc and free of kernels. A result that nobody wants has no place.
-void kw_malloc(Warp* warp, u32, u32 mask, u8* results, const u8* sizes) {
+void kw_malloc(Warp* warp, u32 line, u32 mask, u8* results, const u8* sizes) {
   for_lanes(mask, [&](int lane) {
     u64 size, address;
     std::memcpy(&size, sizes + lane * 8, 8);
-    address = warp->worker->launch.device->heap.allocate(size);
+    address = warp->worker->launch.device->heap.allocate(size, *warp->module, warp->block->kernel->name, line);
     if (results) std::memcpy(results + lane * 8, &address, 8);
   });
 }

@@ -27,10 +27,10 @@ void object(Warp* warp, u32 site, u32 lane, const char* kind, Finding finding, D
   report(warp, lane, place, kind, std::move(finding));
 }
 
-inline char direction(const Warp* warp, u32 site) { return warp->worker->launch.module->sites[site].direction; }
+inline char direction(const Warp* warp, u32 site) { return warp->module->sites[site].direction; }
 
 // Is the access volatile, or has it memory-model semantics?
-inline bool relaxed(const Warp* warp, u32 site) { return warp->worker->launch.module->sites[site].relaxed; }
+inline bool relaxed(const Warp* warp, u32 site) { return warp->module->sites[site].relaxed; }
 
 template <class Bad>
 void drop_lanes(Lanes& lanes, Bad&& bad) {
@@ -97,7 +97,8 @@ inline void bad_global(Warp* warp, u32 site, u32 lane, u64 at, u32 bytes) {
 
 // Global -------------------------------------------------------------------------------------------------------
 
-// Finds the allocation of each lane and drops lanes that have none; the common case is that all share one, the one of
+// Finds the allocation of each lane and drops lanes that have none (addresses that the host lends become those at
+// which its memory is seen); the common case is that all share one, the one of
 // the last access.
 template <u32 Bytes>
 const Allocation* check_global(Warp* warp, u32 site, Lanes& lanes) {
@@ -111,6 +112,15 @@ const Allocation* check_global(Warp* warp, u32 site, Lanes& lanes) {
   const Allocation* hint = warp->worker->hint;
   if (hint && low >= hint->address && hint->holds(high, Bytes)) return hint;
   const Device& device = *warp->worker->launch.device;
+  if (device.lends()) {
+    bool moved = false;
+    for (int i = 0; i < lanes.count; ++i) {
+      u64 seen = device.seen(lanes.address[i]);
+      moved = moved || seen != lanes.address[i];
+      lanes.address[i] = seen;
+    }
+    if (moved) return check_global<Bytes>(warp, site, lanes);
+  }
   hint = device.find(low, Bytes);
   if (hint && hint->holds(high, Bytes)) {
     if (!hint->in_heap) warp->worker->hint = hint;
@@ -329,7 +339,7 @@ template <u32 Bytes>
 void shared_read(Warp* warp, u32 site, const Lanes& lanes) {
   SharedMemory& shared = warp->block->shared;
   bool strong = relaxed(warp, site);
-  bool count = warp->worker->launch.count;
+  bool count = warp->counts;
   u32 rest = shared.granule_shift == 2 ? mark_reads(warp, lanes, Bytes, strong) : ~u32{0};
   for (int i = 0; i < lanes.count; ++i) {
     if (!(rest >> i & 1)) continue;
@@ -368,7 +378,7 @@ void shared_write(Warp* warp, u32 site, u32 lane, u32 at, const u8* data, bool a
     }
     if (unordered(warp, reader, shared.epoch, thread) && !(strong && reader & MARK_RELAXED))
       race(warp, site, lane, at, "writes", reader & MARK_SEVERAL_WARPS ? ~u32{0} : mark_thread(reader));
-    if (warp->worker->launch.count) {
+    if (warp->counts) {
       note_order(shared, writer, thread);
       note_order(shared, reader, thread);
     }

@@ -14,6 +14,8 @@ namespace {
 
 constexpr u64 PAGE = 4096;
 constexpr u64 SLACK = 64;  // bytes past an allocation's end that a vector load of its last ones may read
+constexpr u64 SPARSE = u64{1} << 30;  // larger memory may be touched here and there alone
+constexpr u64 LARGE_MARKS = 1 << 20;
 constexpr u64 FAR = 1 << 20;  // beyond this distance, or its own size, an allocation is not worth naming
 
 void reserve(u64 base, u64 bytes) {
@@ -26,7 +28,11 @@ void reserve(u64 base, u64 bytes) {
 bool open(u64 from, u64 to) {
   from &= ~(PAGE - 1);
   to = (to + PAGE - 1) & ~(PAGE - 1);
-  return mprotect(reinterpret_cast<void*>(from), to - from, PROT_READ | PROT_WRITE) == 0;
+  void* at = reinterpret_cast<void*>(from);
+  if (mprotect(at, to - from, PROT_READ | PROT_WRITE) != 0) return false;
+  // A huge page would be used up by one byte.
+  if (to - from >= SPARSE) madvise(at, to - from, MADV_NOHUGEPAGE);
+  return true;
 }
 
 void forget(u64 from, u64 to) {
@@ -35,6 +41,14 @@ void forget(u64 from, u64 to) {
   // A new mapping also gives the pages back and takes them off RLIMIT_DATA.
   mmap(reinterpret_cast<void*>(from), to - from, PROT_NONE,
        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+// Large ranges are given back where they are whole pages, so that what nobody touches takes no memory.
+void zero(u64 from, u64 to) {
+  u64 first = (from + PAGE - 1) & ~(PAGE - 1), last = to & ~(PAGE - 1);
+  if (to - from < LARGE_MARKS || madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED) != 0) first = last = to;
+  std::memset(reinterpret_cast<void*>(from), 0, first - from);
+  std::memset(reinterpret_cast<void*>(last), 0, to - last);
 }
 
 u64 sector_place(u64 base, u64 at) { return base + ((at - DEVICE_BASE) >> 5); }
@@ -120,8 +134,21 @@ std::string Device::discard(u64 address) {
   return "";
 }
 
+void Device::share_with_host(u64 address) {
+  auto found = place(address);
+  if (found != allocations_.end() && found->address == address) found->of_host = true;
+}
+
+u64 Device::seen(u64 at) const {
+  auto after = lent_.upper_bound(at);
+  if (after == lent_.begin()) return at;
+  auto& [from, lent] = *std::prev(after);
+  return at - from < lent.bytes ? lent.seen + (at - from) : at;
+}
+
 void Device::clear() {
   images.clear();
+  lent_.clear();
   for (const Allocation& allocation : ranges()) {
     races_.forget(allocation);
     if (!allocation.bytes) continue;
@@ -212,7 +239,7 @@ void Device::clear_sectors() {
     if (allocation.bytes)
       for (u64 base : {LOADED_BASE, STORED_BASE}) {
         u64 from = sector_place(base, allocation.address);
-        std::memset(reinterpret_cast<void*>(from), 0, sector_place(base, allocation.end() - 1) + 1 - from);
+        zero(from, sector_place(base, allocation.end() - 1) + 1);
       }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -35,6 +36,14 @@ class Device {
   std::string release(u64 address);
   std::string discard(u64 address);  // the same, and gives its pages back, in which nothing else may lie
   void clear();  // forgets everything
+  // The host may change this allocation while kernels run.
+  void share_with_host(u64 address);
+  // Memory of the host, [from, from + bytes), that kernels may use at its own address: it is the one at `seen`.
+  void lend(u64 from, u64 bytes, u64 seen) { lent_[from] = {bytes, seen}; }
+  void take_back(u64 from) { lent_.erase(from); }
+  // Where what the host has at this address is seen by kernels; the address itself where nothing is lent.
+  u64 seen(u64 at) const;
+  bool lends() const { return !lent_.empty(); }
 
   // The live allocation that holds [at, at + size), or null. Const during a launch.
   const Allocation* find(u64 at, u64 size) const;
@@ -70,11 +79,15 @@ class Device {
   static_assert(RANGE_BYTES <= SHADOW_OFFSET);
 
  private:
+  struct Lent {
+    u64 bytes, seen;
+  };
   std::vector<Allocation> ranges() const;
   std::vector<Allocation>::iterator place(u64 address);  // of the first allocation that does not lie before
 
   RaceMemory races_;
   std::vector<Allocation> allocations_;  // by address
+  std::map<u64, Lent> lent_;             // by the host's address
 };
 
 std::string with_commas(u64 number);

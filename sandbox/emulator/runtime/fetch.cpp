@@ -179,7 +179,7 @@ struct Sampler {
 };
 
 void count_fetch(Warp* warp, u32 site, u64* texels, int count, u32 bytes) {
-  if (!warp->worker->launch.count || !count) return;
+  if (!warp->counts || !count) return;
   u64* counters = warp->counters + size_t{site} * COUNTERS;
   counters[REQUESTS] += 1;
   u64 useful = u64{bytes} * static_cast<u64>(distinct(texels, count));

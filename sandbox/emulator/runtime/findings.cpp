@@ -17,6 +17,16 @@ bool earlier(const Finding& one, const Finding& other) {
 
 }  // namespace
 
+Check check_of(const std::string& kind) {
+  if (kind == "race") return RACECHECK;
+  if (kind == "uninitialised") return INITCHECK;
+  return kind == "barrier" || kind == "deadlock" ? SYNCCHECK : MEMCHECK;
+}
+
+const char* name_of(Check check) {
+  return check == RACECHECK ? "racecheck" : check == INITCHECK ? "initcheck" : check == SYNCCHECK ? "synccheck" : "memcheck";
+}
+
 // Of equal findings of one launch that of the lowest block is kept, so that the order of blocks does not show.
 size_t Findings::add(Finding finding) {
   std::lock_guard lock(mutex_);

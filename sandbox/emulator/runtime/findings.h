@@ -15,6 +15,10 @@ namespace kw {
 // The checks that can be chosen, by compute-sanitizer's names of its tools.
 enum Check : u32 { MEMCHECK = 1, RACECHECK = 2, INITCHECK = 4, SYNCCHECK = 8, ALL_CHECKS = 15 };
 
+// Which of them looks for findings of this kind, and the name of that check.
+Check check_of(const std::string& kind);
+const char* name_of(Check check);
+
 struct Finding {
   std::string kind = {};  // "out of bounds", "race", ...: docs/checks.md lists them
   std::string message = {};

@@ -40,6 +40,18 @@ class Workspace {
   Device& device_;
 };
 
+// Why nothing goes on, where that is because launches here end before the host does what comes after them; or "".
+std::string host_waited_for(const Launch& launch, const std::vector<std::unique_ptr<Worker>>& workers) {
+  for (const auto& worker : workers)
+    for (const auto& block : worker->resident)
+      if (std::optional<u64> at = block->waits_for_host()) {
+        const Allocation* allocation = launch.device->find(*at, 1);
+        return "a kernel that waits for the host: it reads " + (allocation ? allocation->name : "the host's memory") +
+               " until the host changes it, and here a launch ends before the host goes on";
+      }
+  return "";
+}
+
 }  // namespace
 
 GridOutcome run_grid(Module& module, Device& device, const LaunchRequest& request, const GridOptions& options) {
@@ -57,6 +69,11 @@ GridOutcome run_grid(Module& module, Device& device, const LaunchRequest& reques
   launch.module = &module;
   launch.device = &device;
   launch.count = options.count && module.checked;
+  if (launch.count && options.sample && options.sample < blocks) {
+    launch.sample = options.sample;
+    launch.uncounted_module = options.uncounted_module;
+    launch.uncounted_kernel = options.uncounted_kernel;
+  }
   launch.deadline = options.deadline;
   launch.checks = options.checks;
   launch.findings = options.findings;
@@ -78,6 +95,11 @@ GridOutcome run_grid(Module& module, Device& device, const LaunchRequest& reques
   workers[0]->run();
   for (std::thread& other : others) other.join();
 
+  if (launch.deadlocked && !launch.unsupported.load()) {
+    if (std::string host = host_waited_for(launch, workers); !host.empty()) return refused(host);
+    for (const auto& worker : workers)
+      for (const auto& block : worker->resident) block->report_deadlock();
+  }
   if (options.findings)
     for (const auto& worker : workers)
       for (const auto& [what, repeat] : worker->repeats) options.findings->more(repeat.number, repeat.times);

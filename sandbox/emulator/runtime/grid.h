@@ -12,6 +12,10 @@ namespace kw {
 
 struct GridOptions {
   bool count = false;    // fill in GridOutcome::trace
+  u64 sample = 0;        // count only so many blocks, spread over the grid; 0: all
+  // What the other blocks run, where it is not the same code: without counters, or without checks, too.
+  const Module* uncounted_module = nullptr;
+  const Kernel* uncounted_kernel = nullptr;
   double deadline = 0;   // of the monotonic clock, in seconds
   int threads = 1;       // of this machine, at most
   u32 checks = ALL_CHECKS;

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "device.h"
+#include "module.h"
 
 namespace kw {
 namespace {
@@ -17,7 +18,7 @@ u64 room_of(u64 bytes) { return (bytes + ALIGN - 1) / ALIGN * ALIGN + GAP; }
 
 }  // namespace
 
-u64 Heap::allocate(u64 bytes) {
+u64 Heap::allocate(u64 bytes, const Module& module, const std::string& kernel, u32 line) {
   std::unique_lock lock(mutex_);
   if (bytes > limit_ || used_ + room_of(bytes) > limit_) return 0;
   u64 at = place(room_of(bytes));
@@ -28,6 +29,8 @@ u64 Heap::allocate(u64 bytes) {
   std::unique_ptr<Allocation>& slot = allocations_[at];
   if (slot) former_.push_back(std::move(slot));
   slot = std::make_unique<Allocation>(Allocation{at, bytes, "malloc in a kernel", true, false, true});
+  Origin origin{kernel, module.file_of(line), line_of(line)};
+  slot->origin = origins_.emplace(std::move(origin), static_cast<u32>(origins_.size())).first->second;
   return at;
 }
 
@@ -69,6 +72,7 @@ void Heap::clear() {
   std::unique_lock lock(mutex_);
   allocations_.clear();
   former_.clear();
+  origins_.clear();
   freed_.clear();
   used_ = resting_ = 0;
   next_ = HEAP_BASE;
@@ -98,6 +102,20 @@ std::vector<const Allocation*> Heap::live() const {
   for (const auto& [address, allocation] : allocations_)
     if (allocation->live) found.push_back(allocation.get());
   return found;
+}
+
+std::vector<Heap::Left> Heap::left() const {
+  std::shared_lock lock(mutex_);
+  std::vector<Left> all(origins_.size());
+  for (const auto& [origin, number] : origins_) all[number] = {origin.kernel, origin.file, origin.line, 0, 0, 0};
+  for (const auto& [address, allocation] : allocations_) {
+    if (!allocation->live) continue;
+    Left& left = all[allocation->origin];
+    if (!left.count++) left.address = address;
+    left.bytes += allocation->bytes;
+  }
+  std::erase_if(all, [](const Left& left) { return !left.count; });
+  return all;
 }
 
 }  // namespace kw

@@ -34,4 +34,14 @@ inline u64 shuffled(u64 place, u64 count, u64 seed) {
   return place;
 }
 
+// Is it in the sample? Of `count` places, cut into `wanted` parts, one place of each part is, which the seed decides.
+inline bool sampled(u64 place, u64 count, u64 wanted, u64 seed) {
+  if (!wanted || wanted >= count) return true;
+  using Wide = unsigned __int128;
+  auto start = [&](u64 part) { return static_cast<u64>(Wide{part} * count / wanted); };
+  u64 part = static_cast<u64>((Wide{place + 1} * wanted - 1) / count);
+  u64 state = seed * 0x9e3779b97f4a7c15 + part;
+  return place == start(part) + next_random(state) % (start(part + 1) - start(part));
+}
+
 }  // namespace kw

@@ -22,7 +22,7 @@ void by_size(u32 bytes, Action&& action) {
 template <u32 Bytes, class Value>
 const Allocation* claim(Warp* warp, u32 site, char space, Lanes& lanes, Value&& value) {
   if (!checked(warp)) return nullptr;
-  bool count = warp->worker->launch.count;
+  bool count = warp->counts;
   if (space == 's') {
     warp->block->shared.settle();
     check_shared<Bytes>(warp, site, lanes);
@@ -66,7 +66,7 @@ char resolve_space(Warp* warp, char space, u64& address) {
 }
 
 int read_pieces(Warp* warp, u32 site, char space, Lanes lanes, u32 bytes, u8* data) {
-  bool count = warp->worker->launch.count;
+  bool count = warp->counts;
   Slots slots(lanes);
   if (warp->worker->launch.keeps_going()) std::memset(data, 0xFF, size_t{bytes} * static_cast<size_t>(lanes.count));
   by_size(bytes, [&]<u32 Bytes>() {
@@ -109,6 +109,7 @@ int claim_pieces(Warp* warp, u32 site, char space, Lanes lanes, u32 bytes) {
 }
 
 void store_claimed(Warp* warp, u32 site, u64 address, u64 bytes, const u8* data) {
+  address = warp->worker->launch.device->seen(address);
   for_pieces(address, bytes, [&](const Lanes& lanes, u32 piece, u64 at) {
     by_size(piece, [&]<u32 Bytes>() {
       const Allocation* common = warp->worker->launch.device->find(lanes.address[0], u64{Bytes} * static_cast<u64>(lanes.count));

@@ -168,7 +168,7 @@ std::optional<Access> begin(Warp* warp, u32 site, u32 bytes, const Allocation* c
                             bool writes) {
   Launch& launch = warp->worker->launch;
   if (!launch.races) return {};
-  if (launch.module->sites[site].relaxed) flags |= RELAXED;
+  if (warp->module->sites[site].relaxed) flags |= RELAXED;
   Access access{warp, launch.races, site, bytes, flags, writes, common};
   if (common && !tracked(access, common)) return {};
   return access;
@@ -202,7 +202,7 @@ bool ordered(const Access& access, RaceMark mark, u32 lane) {
 // The line of the other access, if only one site of this kernel's can be meant.
 u32 other_line(const Access& access, RaceMark mark, bool wrote) {
   if (mark & BLOCKS) return 0;
-  const std::vector<Site>& sites = access.warp->worker->launch.module->sites;
+  const std::vector<Site>& sites = access.warp->module->sites;
   u32 hash = static_cast<u32>(mark >> SITE_SHIFT & (SITES - 1)), found = 0;
   for (size_t number = hash; number < sites.size(); number += SITES) {
     const Site& site = sites[number];
@@ -358,7 +358,7 @@ void race_read(Warp* warp, u32 site, const Lanes& lanes, u32 bytes, const Alloca
 bool race_write(Warp* warp, u32 site, const Lanes& lanes, u32 bytes, const Allocation* common, const LaneStores& stores) {
   std::optional<Access> access = begin(warp, site, bytes, common, 0, true);
   if (!access || !lanes.count) return false;
-  if (u8 scope = warp->worker->launch.module->sites[site].releases) race_release(warp, scope == Site::DEVICE);
+  if (u8 scope = warp->module->sites[site].releases) race_release(warp, scope == Site::DEVICE);
   RaceMark mine = own(*access);
   if (!mine) return false;
   if (common) {
@@ -376,7 +376,7 @@ bool race_write(Warp* warp, u32 site, const Lanes& lanes, u32 bytes, const Alloc
 void race_atomic(Warp* warp, u32 site, const Lanes& lanes, u32 bytes, const Allocation* common) {
   std::optional<Access> access = begin(warp, site, bytes, common, ATOMIC, true);
   if (!access || !lanes.count) return;
-  if (u8 scope = warp->worker->launch.module->sites[site].releases) race_release(warp, scope == Site::DEVICE);
+  if (u8 scope = warp->module->sites[site].releases) race_release(warp, scope == Site::DEVICE);
   RaceMark mine = own(*access);
   if (!mine) return;
   if (common) return update_lanes(*access, mine, lanes);

@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <new>
@@ -40,7 +41,7 @@ static void name_source(const Launch& launch, Finding& finding) {
   finding.other_line = line_of(finding.other_line);
 }
 
-u32 site_line(const Warp* warp, u32 site) { return warp->worker->launch.module->sites[site].line; }
+u32 site_line(const Warp* warp, u32 site) { return warp->module->sites[site].line; }
 
 void yield_to_scheduler(Warp* warp) { kw_switch_stack(&warp->stack_pointer, warp->worker->scheduler_stack); }
 
@@ -131,6 +132,8 @@ size_t most_residents(const Launch& launch) {
 }  // namespace
 
 Worker::Worker(Launch& its_launch) : launch(its_launch), counters(its_launch.module->sites.size() * COUNTERS) {
+  const Module* other = launch.uncounted_module ? launch.uncounted_module : launch.module;
+  if (launch.sample) uncounted.resize(other->sites.size() * COUNTERS);
   spare_.push_back(std::make_unique<Block>(launch, *this));
   most_ = most_residents(launch);
 }
@@ -185,7 +188,7 @@ void Worker::run() {
     if (resident.empty()) break;
     Turn turn = run_turn(*resident[at]);
     all_wait = all_wait && turn == Turn::waits;
-    if (turn == Turn::ended) count_ended(*resident[at]);
+    if (turn == Turn::ended && resident[at]->counted) count_ended(*resident[at]);
     if (turn == Turn::ended || turn == Turn::stopped) {
       spare_.push_back(std::move(resident[at]));
       resident.erase(resident.begin() + static_cast<std::ptrdiff_t>(at));
@@ -239,7 +242,7 @@ bool Worker::wait_for_others() {
     if (launch.next.load() < launch.blocks)
       launch.unsupported = "more blocks that wait for one another than the emulator can hold at once";
     else
-      for (const auto& block : resident) block->report_deadlock();
+      launch.deadlocked = true;
     return false;
   }
   if (launch.workers > 1) std::this_thread::yield();
@@ -247,8 +250,13 @@ bool Worker::wait_for_others() {
 }
 
 void Worker::count_ended(const Block& block) {
-  barriers += block.barriers_completed;
-  useless += block.barriers_completed - std::min<u64>(block.shared.useful, block.barriers_completed);
+  auto useful = block.shared.useful.begin(), end = block.shared.useful.end();
+  for (auto [epoch, place] : block.barrier_ends) {
+    useful = std::lower_bound(useful, end, epoch);
+    BarrierTally& tally = barriers[place];
+    ++tally.executed;
+    tally.useless += useful == end || *useful != epoch;
+  }
   u64 instructions = 0;
   for (const Warp* warp : block.warps) {
     warps.add(warp->instructions);

@@ -46,6 +46,10 @@ struct Launch {
   Module* module;
   Device* device;
   bool count;
+  u64 sample = 0;  // count so many blocks, spread over the grid; 0: all
+  // What blocks that are not counted run instead; null: the same code.
+  const Module* uncounted_module = nullptr;
+  const Kernel* uncounted_kernel = nullptr;
   double deadline;  // of the monotonic clock
   u64 seed;             // 0: in order
   u32 multiprocessors;  // that blocks are said to run on
@@ -58,7 +62,7 @@ struct Launch {
   Findings* findings = nullptr;           // null: the first error ends the launch, notes are for nobody
   std::atomic<u64> next{0};               // place of the next block to start
   std::atomic<u64> fault_place{~u64{0}};  // the lowest place of a block with a fault: it is the one reported
-  std::atomic<bool> timed_out{false};
+  std::atomic<bool> timed_out{false}, deadlocked{false};
   std::atomic<const char*> unsupported{nullptr};
   std::mutex mutex;
   std::optional<Finding> fault;
@@ -93,10 +97,14 @@ struct Block {
   bool complete_barriers();  // true: some warps go on
   void report_stuck();       // every warp waits at a barrier
   void report_deadlock();
+  // A place that the host can change and one of its warps waits for.
+  std::optional<u64> waits_for_host() const;
 
   Launch* launch;
   Worker* worker;
   u64 place = 0, linear = 0;
+  const Kernel* kernel = nullptr;  // that it runs
+  bool counted = false;
   u32 index[3] = {};
   std::vector<Warp*> warps;  // in the order of their turns
   u64 random = 0;            // state of its random numbers, for a seed
@@ -105,6 +113,7 @@ struct Block {
   Asynchronous asynchronous;
   ClusterBarrier cluster;
   u64 barriers_completed = 0;
+  std::vector<std::pair<u32, u32>> barrier_ends;  // of a counted block: the epoch that each ended, and its place
   BlockRaces races;
   // Epochs of the block's last load and store of each allocation, to see what barriers order in global memory.
   std::vector<std::pair<const Allocation*, std::pair<u32, u32>>> global_epochs;
@@ -126,6 +135,10 @@ struct Repeat {
   u64 times = 0;
 };
 
+struct BarrierTally {
+  u64 executed = 0, useless = 0;
+};
+
 // One thread. It runs one block to its end, each warp on a fiber of its own; where the warps of all its blocks only
 // wait, it starts more blocks, for what they wait for may be done there.
 struct Worker {
@@ -134,9 +147,10 @@ struct Worker {
   void run();
 
   Launch& launch;
-  std::vector<u64> counters;  // [site][COUNTERS]
+  std::vector<u64> counters;   // [site][COUNTERS]
+  std::vector<u64> uncounted;  // the same of blocks outside the sample, which nobody reads
   Tally warps, blocks;
-  u64 barriers = 0, useless = 0;
+  std::map<u32, BarrierTally> barriers;  // by place
   void* scheduler_stack = nullptr;
   const Allocation* hint = nullptr;        // of the last access: the next one is likely to be there, too
   const Allocation* other_hint = nullptr;  // of one before
@@ -180,7 +194,7 @@ void place_thread(const Warp* warp, u32 lane, u32 (&thread)[3]);
 
 u32 site_line(const Warp* warp, u32 site);
 // Whether its code is lowered with checks and counters.
-inline bool checked(const Warp* warp) { return warp->worker->launch.module->checked; }
+inline bool checked(const Warp* warp) { return warp->checked; }
 double monotonic_seconds();
 
 }  // namespace kw

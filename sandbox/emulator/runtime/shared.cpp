@@ -13,14 +13,15 @@ void SharedMemory::prepare(u32 total, bool by_byte) {
   writers.assign(granules, 0);
   notes.clear();
   epoch = first_epoch = 1;
-  last_useful = useful = last_write = 0;
+  last_useful = last_write = 0;
+  useful.clear();
 }
 
 void SharedMemory::start_block() {
   ++epoch;
   first_epoch = epoch;
   unwritten = (size + (1u << granule_shift) - 1) >> granule_shift;
-  useful = 0;
+  useful.clear();
   notes.clear();
   std::fill(bytes.begin(), bytes.end(), 0xA5);
 }

@@ -20,9 +20,10 @@ struct SharedMemory {
   u32 first_epoch = 1;  // of this block
   u32 last_write = 0;   // epoch
   u32 unwritten = 0;    // granules that this block has not written yet
-  // Where usefulness of barriers is wanted: the barriers, by epoch they ended, that ordered something.
+  // Where usefulness of barriers is wanted: the epochs whose ends, barriers, ordered something. Of several that would
+  // have done, the last one.
   u32 last_useful = 0;
-  u32 useful = 0;
+  std::vector<u32> useful;
 
   // Every access covers whole granules, so a granule was written in this block or it was not.
   bool written(Mark writer) const { return static_cast<u32>(writer >> MARK_EPOCH_SHIFT) >= first_epoch; }
@@ -42,7 +43,7 @@ struct SharedMemory {
   void ordered(u32 before) {
     if (before >= first_epoch && before < epoch && last_useful < before) {
       last_useful = epoch - 1;
-      ++useful;
+      useful.push_back(last_useful);
     }
   }
 };

@@ -69,14 +69,14 @@ struct Part {
 
 bool wants_order(const Warp* warp) {
   const SharedMemory& shared = warp->block->shared;
-  return warp->worker->launch.count && shared.last_useful + 1 < shared.epoch;
+  return warp->counts && shared.last_useful + 1 < shared.epoch;
 }
 
 }  // namespace
 
 u32 mark_reads(Warp* warp, const Lanes& lanes, u32 bytes, bool strong) {
   SharedMemory& shared = warp->block->shared;
-  shared.notes.before_read(shared, warp->worker->launch.count, warp->synced);
+  shared.notes.before_read(shared, warp->counts, warp->synced);
   Mark lane_zero = own_mark(warp, 0, strong, false);
   u64 writers = base_of(shared.writers), readers = base_of(shared.readers);
   u32 rest = 0;
@@ -120,7 +120,7 @@ SharedStores::SharedStores(Warp* warp, const Lanes& lanes, u32 bytes, bool stron
     first = std::min(first, lanes.address[i]);
     last = std::max(last, lanes.address[i]);
   }
-  if (plain_) shared.notes.before_any_write(shared, static_cast<u32>(first), static_cast<u32>(last) + bytes, warp->worker->launch.count);
+  if (plain_) shared.notes.before_any_write(shared, static_cast<u32>(first), static_cast<u32>(last) + bytes, warp->counts);
   else shared.settle();
 }
 
@@ -136,7 +136,7 @@ u32 SharedStores::mark(int start) {
       Marks marks = gather(base + u64{2} * at, part.place, part.where);
       Flags found = unordered(warp_, marks, part.mine);
       bad |= strong_ ? found & ((marks & MARK_RELAXED) == 0) : found;
-      if (warp_->worker->launch.count) note_others(newest, marks, part.mine, part.where);
+      if (warp_->counts) note_others(newest, marks, part.mine, part.where);
     }
   Flags fine = part.where & ~bad;
   for (u32 at = 0; at < bytes_; at += 4) {

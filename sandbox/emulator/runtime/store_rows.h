@@ -67,7 +67,7 @@ bool store_rows(Warp* warp, u32 site, const Address* addresses, i64 offset, cons
   if (!half_in_a_row<Bytes>(addresses) || !half_in_a_row<Bytes>(addresses + HALF) || offset & (Bytes - 1)) return false;
   const u64 at[2] = {addresses[0] + static_cast<u64>(offset), addresses[HALF] + static_cast<u64>(offset)};
   u64 low = std::min(at[0], at[1]), high = std::max(at[0], at[1]);
-  const Site& what = warp->worker->launch.module->sites[site];
+  const Site& what = warp->module->sites[site];
   if (high - low < All || what.relaxed || what.releases) return false;
   const Allocation* allocation = allocation_around(*warp->worker, low, high + All - low);
   if (!allocation) return false;
@@ -76,7 +76,7 @@ bool store_rows(Warp* warp, u32 site, const Address* addresses, i64 offset, cons
     put();
   else if (!race_write_rows(warp, site, Bytes, at, silent_lanes<Size, Count>(at, data), allocation, put))
     return false;
-  if (warp->worker->launch.count) {
+  if (warp->counts) {
     u64* counters = warp->counters + size_t{site} * COUNTERS;
     counters[REQUESTS] += 1;
     counters[BYTES] += Bytes * LANES;

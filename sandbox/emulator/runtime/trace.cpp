@@ -34,6 +34,8 @@ enum Field {
   GLOBAL_LOAD_IDEAL,
   GLOBAL_STORE_IDEAL,
   SHARED_ATOMICS,
+  BARRIERS_EXECUTED,
+  USELESS_BARRIERS,
   FIELDS
 };
 
@@ -44,7 +46,8 @@ constexpr const char* NAMES[FIELDS] = {
     "shared_store_wavefronts", "shared_store_ideal",   "local_bytes",             "flop_fp16",
     "flop_fp32",             "flop_fp64",              "branches",                "divergent_branches",
     "barriers",              "atomics",                "atomic_lanes",            "atomic_addresses",
-    "global_load_ideal",     "global_store_ideal",     "shared_atomics"};
+    "global_load_ideal",     "global_store_ideal",     "shared_atomics",
+    "barriers_executed",     "useless_barriers"};
 
 using Row = u64[FIELDS];
 struct Line {
@@ -142,13 +145,23 @@ std::string quoted(const std::string& text) {
 std::string trace_json(const Launch& launch, const std::vector<const Worker*>& workers) {
   std::vector<u64> counters(launch.module->sites.size() * COUNTERS);
   Tally warps, blocks;
-  u64 barriers = 0, useless = 0;
+  std::map<u32, BarrierTally> barriers;
   for (const Worker* worker : workers) {
     for (size_t i = 0; i < counters.size(); ++i) counters[i] += worker->counters[i];
     warps.merge(worker->warps);
     blocks.merge(worker->blocks);
-    barriers += worker->barriers;
-    useless += worker->useless;
+    for (const auto& [place, tally] : worker->barriers) {
+      barriers[place].executed += tally.executed;
+      barriers[place].useless += tally.useless;
+    }
+  }
+  std::map<u32, Line> lines = by_line(*launch.module, counters);
+  u64 executed = 0, useless = 0;
+  for (const auto& [place, tally] : barriers) {
+    lines[place].field[BARRIERS_EXECUTED] = tally.executed;
+    lines[place].field[USELESS_BARRIERS] = tally.useless;
+    executed += tally.executed;
+    useless += tally.useless;
   }
   const LaunchRequest& request = *launch.request;
   u64 threads = u64{request.block[0]} * request.block[1] * request.block[2] * launch.blocks;
@@ -156,13 +169,13 @@ std::string trace_json(const Launch& launch, const std::vector<const Worker*>& w
                     ",\"block\":" + triple(request.block) +
                     ",\"static_shared_bytes\":" + std::to_string(request.kernel->static_shared) +
                     ",\"dynamic_shared_bytes\":" + std::to_string(request.dynamic_shared) +
-                    ",\"threads\":" + std::to_string(threads) + ",\"barriers_executed\":" + std::to_string(barriers) +
+                    ",\"threads\":" + std::to_string(threads) + ",\"counted_blocks\":" + std::to_string(blocks.count) + ",\"barriers_executed\":" + std::to_string(executed) +
                     ",\"useless_barriers\":" + std::to_string(useless) +
                     ",\"distinct_load_sectors\":" + std::to_string(launch.device->count_sectors(false)) +
                     ",\"distinct_store_sectors\":" + std::to_string(launch.device->count_sectors(true)) +
                     ",\"warps\":" + spread(warps) + ",\"blocks\":" + spread(blocks) + ",\"lines\":[";
   bool first = true;
-  for (const auto& [place, row] : by_line(*launch.module, counters)) {
+  for (const auto& [place, row] : lines) {
     out += std::string(first ? "" : ",") + "{\"line\":" + std::to_string(line_of(place)) +
            ",\"file\":" + quoted(launch.module->file_of(place));
     for (int field = 0; field < FIELDS; ++field)

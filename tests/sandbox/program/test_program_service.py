@@ -55,7 +55,7 @@ class Peer:
                 options={"mode": "checked", "seed": "7"},
                 report=self.report,
                 cancel=cancel,
-                lower=lambda texts, kernel: lower(texts, cancel, kernels=[(0, kernel)]),
+                lower=lambda texts, kernel, mode: lower(texts, cancel, kernels=[(0, kernel)], mode=mode),
             )
         )
         self.socket = socket.socket(fileno=os.dup(self.connected.descriptor))
@@ -109,7 +109,7 @@ def test_a_module_is_described_by_its_kernels(peer: Peer) -> None:
 @pytest.mark.usefixtures("jail")
 def test_what_cannot_be_lowered_is_unsupported_and_told(peer: Peer) -> None:
     peer.ask("module\tm", PTX.encode())
-    answer, _ = peer.ask("lower\tm\tstrange")
+    answer, _ = peer.ask("lower\tm\tstrange\tchecked")
     assert answer.startswith("unsupported\t")
     assert "nonsense" in answer
     assert any("nonsense" in line for line in peer.said)
@@ -128,7 +128,7 @@ def test_a_kernel_that_gave_up_is_an_error_and_a_call_that_is_not_offered_is_not
 @pytest.mark.usefixtures("jail")
 def test_a_kernel_is_lowered_to_a_shared_object(peer: Peer) -> None:
     peer.ask("module\tm", PTX.replace("nonsense.u32;", "").encode())
-    answer, product = peer.ask("lower\tm\t_Z4fillPii")
+    answer, product = peer.ask("lower\tm\t_Z4fillPii\tchecked")
     assert answer == "ok"
     assert product is not None
     assert product.startswith(b"\x7fELF")
@@ -141,7 +141,7 @@ def test_texts_that_were_linked_together_are_one_module(peer: Peer) -> None:
     caller = f"{head}.extern .func helper();\n.visible .entry outer()\n{{\n  call.uni helper;\n  ret;\n}}\n"
     answer, lines = peer.ask("module\tboth", f"{callee}\0{caller}\0".encode())
     assert (answer, lines) == ("ok", b"kernel\touter\t0\t0\t0\t1024\t\n")
-    answer, product = peer.ask("lower\tboth\touter")
+    answer, product = peer.ask("lower\tboth\touter\tchecked")
     assert answer == "ok"
     assert product is not None
     assert product.startswith(b"\x7fELF")
@@ -186,7 +186,7 @@ def test_findings_are_told_at_once_and_kept(peer: Peer) -> None:
         ("configure\tmore", None),
         ("unknown", None),
         ("module\t1", None),
-        ("lower\t99\tkernel", None),
+        ("lower\t99\tkernel\tchecked", None),
         ("fault", b"not json"),
         ("fault", b'{"kind": 7}'),
         ("fault", json.dumps({"kind": "race", "message": "x" * 10_000}).encode()),
