@@ -312,7 +312,7 @@ class Executing::LibraryMemory final : public DeviceMemory {
   private:
     template <class Visit>
     bool each(const void *at, const Rows &rows, Visit visit) {
-        Address from = address_of(at);
+        Address from = device_.memory_.seen(address_of(at));
         size_t bytes = rows.bytes, left = rows.rows;
         // Rows without a gap are one.
         if (rows.grow == 0 && rows.pitch == static_cast<ptrdiff_t>(bytes) && left) bytes *= std::exchange(left, 1);
