@@ -58,8 +58,7 @@ class Hello:
 
 def usable(target: str | None = None) -> list[Device]:
     """Cards in service that run machine code of `target` ("sm_90"). Raises NoDevice, saying why none does."""
-    found = devices()
-    require_bindings()
+    found = _present()
     fitting = [device for device in found if target is None or _runs(device, target)]
     if not fitting:
         names = ", ".join(f"{device.name} ({device.arch})" for device in found)
@@ -69,6 +68,23 @@ def usable(target: str | None = None) -> list[Device]:
         said = "; ".join(f"{d.name} {d.uuid}: {quarantined(d.uuid)}" for d in fitting)
         raise NoDevice(f"every card is out of service: {said}", HOW_TO_HEAL)
     return serving
+
+
+def _present() -> list[Device]:
+    """Raises NoDevice with all that is missing, not the first thing alone."""
+    missing: list[NoDevice] = []
+    found: list[Device] = []
+    try:
+        found = devices()
+    except NoDevice as problem:
+        missing.append(problem)
+    try:
+        require_bindings()
+    except NoDevice as problem:
+        missing.append(problem)
+    if missing:
+        raise NoDevice("; ".join(map(str, missing)), "; ".join(m.how for m in missing if m.how))
+    return found
 
 
 def _runs(device: Device, target: str) -> bool:

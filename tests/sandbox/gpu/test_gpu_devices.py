@@ -9,7 +9,7 @@ import pytest
 from host_card import health
 
 from sandbox.cancellation import Cancellation
-from sandbox.gpu.client import _runs
+from sandbox.gpu.client import _runs, usable
 from sandbox.gpu.devices import Device, NoDevice, clocks_slowed, devices, parse_devices, parse_sickness
 from sandbox.gpu.lease import heal, leased, quarantine, quarantined
 
@@ -80,6 +80,18 @@ def test_why_there_is_no_card(
         tool(tmp_path, script)
     with pytest.raises(NoDevice, match=words):
         devices()
+
+
+def test_everything_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_bindings() -> None:
+        raise NoDevice("no bindings", "get them")
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sandbox.gpu.client.require_bindings", no_bindings)
+    with pytest.raises(NoDevice) as caught:
+        usable("sm_90")
+    assert str(caught.value) == "no NVIDIA driver: there is no nvidia-smi; no bindings"
+    assert "get them" in caught.value.how
 
 
 def test_slowed_clocks_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
