@@ -20,6 +20,11 @@ EXPORT void kernelwright_library_refuses(const char *call, const char *why) {
     if (entered.backend()) entered.backend()->unsupported(call, why);
 }
 
+EXPORT void kernelwright_library_note(const char *text) {
+    Call entered;
+    if (entered.backend()) entered.backend()->note(text);
+}
+
 EXPORT int kernelwright_library_threads() {
     Call entered;
     return entered.backend() ? entered.backend()->threads() : 1;

@@ -35,5 +35,7 @@ struct LibraryCall {
 EXPORT cudaError_t kernelwright_library_call(cudaStream_t stream, const LibraryCall &call, bool waits);
 // Tells the person, once, that `call` cannot do something: `why` is a clause.
 EXPORT void kernelwright_library_refuses(const char *call, const char *why);
+// Tells the person one line, once.
+EXPORT void kernelwright_library_note(const char *text);
 // How many threads of this machine a call may use.
 EXPORT int kernelwright_library_threads();

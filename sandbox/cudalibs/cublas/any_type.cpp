@@ -44,10 +44,14 @@ bool give(DeviceMemory &memory, bool on_device, int type, std::complex<double> v
     return true;
 }
 
+bool given(const Handle *handle, const void *result) {
+    return result && (handle->scalars_on_device || on_host("the result", result));
+}
+
 Status dot(const Handle *handle, const char *call, bool conjugates, int n, const void *x, int x_type, int incx, const void *y,
            int y_type, int incy, void *result, int result_type, int compute) {
     if (!known(handle)) return kNotInitialized;
-    if (!result || (n > 0 && (!x || !y))) return kInvalidValue;
+    if (!given(handle, result) || (n > 0 && (!x || !y))) return kInvalidValue;
     if (!has_vectors(x_type) || y_type != x_type || result_type != x_type || compute != computed_in(x_type))
         return refuse_types(call, {x_type, y_type, result_type, compute});
     Vector a{x, x_type, std::max(n, 0), incx}, b{y, y_type, std::max(n, 0), incy};
@@ -75,7 +79,7 @@ EXPORT int cublasDotcEx(Handle *h, int n, const void *x, int x_type, int incx, c
 
 EXPORT int cublasNrm2Ex(Handle *handle, int n, const void *x, int type, int step, void *result, int result_type, int compute) {
     if (!known(handle)) return kNotInitialized;
-    if (!result || (n > 0 && !x)) return kInvalidValue;
+    if (!given(handle, result) || (n > 0 && !x)) return kInvalidValue;
     if (!has_vectors(type) || result_type != real_of(type) || compute != computed_in(real_of(type)))
         return refuse_types("cublasNrm2Ex", {type, result_type, compute});
     Vector all{x, type, step > 0 ? std::max(n, 0) : 0, step};
@@ -92,10 +96,10 @@ EXPORT int cublasNrm2Ex(Handle *handle, int n, const void *x, int type, int step
 EXPORT int cublasAxpyEx(Handle *handle, int n, const void *alpha, int alpha_type, const void *x, int x_type, int incx, void *y,
                         int y_type, int incy, int compute) {
     if (!known(handle)) return kNotInitialized;
-    if (!alpha || (n > 0 && (!x || !y))) return kInvalidValue;
+    AnyScalar factor(handle, "alpha", alpha_type, alpha);
+    if (!factor.given() || (n > 0 && (!x || !y))) return kInvalidValue;
     if (!has_vectors(x_type) || y_type != x_type || alpha_type != computed_in(x_type) || compute != alpha_type)
         return refuse_types("cublasAxpyEx", {alpha_type, x_type, y_type, compute});
-    AnyScalar factor(handle, "alpha", alpha_type, alpha);
     Vector from{x, x_type, std::max(n, 0), incx}, to{y, y_type, std::max(n, 0), incy};
     return perform(handle, "cublasAxpyEx", [=](DeviceMemory &memory) {
         auto by = factor.read(memory);
@@ -106,10 +110,10 @@ EXPORT int cublasAxpyEx(Handle *handle, int n, const void *alpha, int alpha_type
 
 EXPORT int cublasScalEx(Handle *handle, int n, const void *alpha, int alpha_type, void *x, int type, int step, int compute) {
     if (!known(handle)) return kNotInitialized;
-    if (!alpha || (n > 0 && !x)) return kInvalidValue;
+    AnyScalar factor(handle, "alpha", alpha_type, alpha);
+    if (!factor.given() || (n > 0 && !x)) return kInvalidValue;
     if (!has_vectors(type) || alpha_type != computed_in(type) || compute != alpha_type)
         return refuse_types("cublasScalEx", {alpha_type, type, compute});
-    AnyScalar factor(handle, "alpha", alpha_type, alpha);
     Vector all{x, type, step > 0 ? std::max(n, 0) : 0, step};
     return perform(handle, "cublasScalEx", [=](DeviceMemory &memory) {
         auto by = factor.read(memory);

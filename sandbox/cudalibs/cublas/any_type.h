@@ -88,6 +88,7 @@ class AnyScalar {
         : what_(what), type_(type), at_(at), on_device_(handle->scalars_on_device) {
         if (!on_device_ && at) value_ = load(type, at);
     }
+    bool given() const { return at_ && (on_device_ || on_host(what_, at_)); }
     std::optional<std::complex<double>> read(DeviceMemory &memory) const {
         if (on_device_ && !memory.reads(what_, at_, {static_cast<size_t>(size_of(type_))})) return std::nullopt;
         return on_device_ ? load(type_, at_) : value_;

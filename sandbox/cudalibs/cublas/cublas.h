@@ -39,6 +39,9 @@ Status status_of(cudaError_t error);
 // Says why a call that real cuBLAS has cannot be done here.
 Status refuse(const char *call, const char *why);
 
+// Whether the host may use what `at` points to. On a GPU the program would die there; here a line says why it fails.
+bool on_host(const char *what, const void *at);
+
 template <class Work>
 Status perform(const Handle *handle, const char *call, Work work, bool waits = false) {
     return status_of(kernelwright_library_call(handle->stream, {call, std::move(work)}, waits));
@@ -72,7 +75,7 @@ class Scalar {
     Scalar(const Handle *handle, const char *what, const T *at) : what_(what), at_(at), on_device_(handle->scalars_on_device) {
         if (!on_device_ && at) value_ = *at;
     }
-    bool given() const { return at_; }
+    bool given() const { return at_ && (on_device_ || on_host(what_, at_)); }
     bool read(DeviceMemory &memory, T &value) const {
         if (on_device_ && !memory.reads(what_, at_, {sizeof(T)})) return false;
         value = on_device_ ? *at_ : value_;
@@ -91,7 +94,7 @@ template <class T>
 class Result {
   public:
     Result(const Handle *handle, T *at) : at_(at), on_device_(handle->scalars_on_device) {}
-    bool given() const { return at_; }
+    bool given() const { return at_ && (on_device_ || on_host("the result", at_)); }
     bool waits() const { return !on_device_; }
     bool write(DeviceMemory &memory, T value) const {
         if (on_device_ && !memory.writes("the result", at_, {sizeof(T)})) return false;

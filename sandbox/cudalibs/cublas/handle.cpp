@@ -1,6 +1,7 @@
 // Handles and their settings, names of statuses, copies between host and device.
 #include <mutex>
 #include <set>
+#include <string>
 
 #include "cublas.h"
 
@@ -9,6 +10,7 @@ cudaError_t cudaMemcpy2DAsync(void *, size_t, const void *, size_t, size_t, size
 cudaError_t cudaMemcpyAsync(void *, const void *, size_t, cudaMemcpyKind, cudaStream_t);
 cudaError_t cudaStreamSynchronize(cudaStream_t);
 cudaError_t cudaFree(void *);
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *, const void *);
 }
 
 namespace {
@@ -102,6 +104,15 @@ Status status_of(cudaError_t error) {
     default:
         return kExecutionFailed;
     }
+}
+
+bool on_host(const char *what, const void *at) {
+    constexpr int kDeviceMemory = 2;
+    cudaPointerAttributes attributes{};
+    if (cudaPointerGetAttributes(&attributes, at) || attributes.type != kDeviceMemory) return true;
+    std::string text = std::string("cuBLAS: ") + what + " lies in device memory, and the pointer mode is the host's";
+    kernelwright_library_note(text.c_str());
+    return false;
 }
 
 Status refuse(const char *call, const char *why) {

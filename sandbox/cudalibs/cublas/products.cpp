@@ -182,10 +182,10 @@ struct Extended {
 
     template <class T>
     Status narrow(const Handle *handle, const char *call, int scale) const {
-        if (!valid(op_a) || !valid(op_b) || count < 0 || !alpha || !beta) return kInvalidValue;
+        AnyScalar factor(handle, "alpha", scale, alpha), old(handle, "beta", scale, beta);
+        if (!valid(op_a) || !valid(op_b) || count < 0 || !factor.given() || !old.given()) return kInvalidValue;
         Narrow<T> one{{static_cast<Operation>(op_a), static_cast<Operation>(op_b), m, n, k, lda, ldb, ldc}, type_a, type_c};
         if (!one.product.valid()) return kInvalidValue;
-        AnyScalar factor(handle, "alpha", scale, alpha), old(handle, "beta", scale, beta);
         auto from_a = places(static_cast<const char *>(a), stride_a * size_of(type_a));
         auto from_b = places(static_cast<const char *>(b), stride_b * size_of(type_b));
         auto to = places(static_cast<char *>(c), stride_c * size_of(type_c));

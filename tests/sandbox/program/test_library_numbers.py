@@ -55,7 +55,9 @@ def test_cufft(told: dict[str, Ran], name: str) -> None:
 def test_correct_calls_give_no_finding(told: dict[str, Ran]) -> None:
     faults: list[dict[str, Any]] = result(told, "cublas").faults + result(told, "cufft").faults
     assert faults == []
-    (of_cublas,) = result(told, "cublas").notes
+    misplaced, result_misplaced, of_cublas = result(told, "cublas").notes
+    assert misplaced.startswith("cuBLAS: alpha lies in device memory")
+    assert result_misplaced.startswith("cuBLAS: the result lies in device memory")
     assert of_cublas.startswith(
         "unsupported: cublasGemmEx: a product of the types (cudaDataType) 28 and 28 into 0"
     )

@@ -138,6 +138,13 @@ def places(whole: Array, step: int, count: int) -> Array:
     return device_array(np.arange(count, dtype=np.uint64) * (step * whole.itemsize) + whole.ctypes.data)
 
 
+def scalars_in_the_wrong_place() -> None:
+    a, by = Matrix(np.ones((2, 2))), device_array(np.ones(1))
+    words = (N, N, 2, 2, 2, pointer(by), a.at, 2, a.at, 2, pointer(by), a.at, 2)
+    assert library.cublasDgemm_v2(handle, *words) == 7
+    assert library.cublasDdot_v2(handle, 4, a.at, 1, a.at, 1, pointer(by)) == 7
+
+
 def batches(listed: bool) -> None:
     for letter, dtype in types():
         m, n, k, count = 5, 4, 3, 7
@@ -641,6 +648,7 @@ CASES = {
     "gemm_without_terms": gemm_without_terms,
     "wrong_arguments": wrong_arguments,
     "scalars_on_the_device": scalars_on_the_device,
+    "scalars_in_the_wrong_place": scalars_in_the_wrong_place,
     "batches_in_a_list": lambda: batches(True),
     "batches_apart": lambda: batches(False),
     "narrow_types": narrow_types,

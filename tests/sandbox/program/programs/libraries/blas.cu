@@ -68,6 +68,10 @@ int main() {
     size_t nodes = 0;
     OK(cudaGraphGetNodes(graph, nullptr, &nodes));
     CHECK(nodes == 1);
+    cudaGraphNode_t node;
+    cudaKernelNodeParams parameters;
+    OK(cudaGraphGetNodes(graph, &node, &nodes));
+    FAILS(cudaGraphKernelNodeGetParams(node, &parameters), cudaErrorInvalidValue);  // whose kernels nobody knows
     OK(cudaGraphInstantiate(&runnable, graph, 0));
     OK(cudaMemcpy(got.data(), c, got.size() * sizeof(float), cudaMemcpyDeviceToHost));
     CHECK(got[0] == 0);
