@@ -54,11 +54,19 @@ class Range:
         self._properties.location.id = int(self._context.device)
         granularity = cuda.CUmemAllocationGranularity_flags.CU_MEM_ALLOC_GRANULARITY_MINIMUM
         self._page = int(call("cuMemGetAllocationGranularity", self._properties, granularity))
-        try:
-            self.base = int(call("cuMemAddressReserve", size, 0, wished, 0))
-        except CudaError:  # a wish is no reason to fail
-            self.base = int(call("cuMemAddressReserve", size, 0, 0, 0))
+        self.base = self._reserve(size, wished)
         self._mapped: dict[int, _Pages] = {}  # by where they begin
+
+    def _reserve(self, size: int, wished: int) -> int:
+        """Where the driver put the range. A wish is no reason to fail, and neither is a range that no card's
+        memory could fill: scratch memory is handed out from the lower end."""
+        tries = [(part, hint) for part in (1, 3, 8) for hint in (wished, 0)]
+        for part, hint in tries[:-1]:
+            try:
+                return int(call("cuMemAddressReserve", size // part // self._page * self._page, 0, hint, 0))
+            except CudaError:
+                continue
+        return int(call("cuMemAddressReserve", size // tries[-1][0] // self._page * self._page, 0, 0, 0))
 
     def map(self, allocations: Sequence[Allocation]) -> None:
         """Maps exactly the pages of these. Raises NoRoom."""

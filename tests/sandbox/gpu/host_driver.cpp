@@ -144,7 +144,9 @@ API cuStreamQuery(void *) { return sticky ? sticky : endless ? kNotReady : 0; }
 API cuMemGetInfo_v2(size_t *free, size_t *total) { return *free = *total = size_t{1} << 28, 0; }
 
 API cuMemGetAllocationGranularity(size_t *size, const void *, int) { return *size = kPage, 0; }
-API cuMemAddressReserve(u64 *address, size_t size, size_t, u64, u64) {
+API cuMemAddressReserve(u64 *address, size_t size, size_t, u64 wished, u64) {
+    if (getenv("HOST_DRIVER_SMALL") && (wished || size > u64{1} << 38)) return 2;  // CUDA_ERROR_OUT_OF_MEMORY
+    if (size % kPage) return kInvalid;
     void *got = mmap(reinterpret_cast<void *>(kWhere), size, PROT_NONE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     *address = reinterpret_cast<u64>(got);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import threading
 import time
@@ -249,6 +250,11 @@ def test_without_a_jail_on_request(host_card: HostCard, monkeypatch: pytest.Monk
     assert (said, floats(arrays)[0]) == ("ok", 1.5)
 
 
+def driver_that(can: str) -> dict[str, str]:
+    """The process's environment, with a driver that is not as most are."""
+    return {"LD_LIBRARY_PATH": os.environ["LD_LIBRARY_PATH"], f"HOST_DRIVER_{can}": "1"}
+
+
 def sides(card: Card, *kernels: Sequence[Operation], sets: int = 3) -> list[Side]:
     inputs = [np.arange(N, dtype=np.float32) + 100 * i for i in range(sets)]
     return [Side(CUBIN, [replay(*operations, x=x) for x in inputs]) for operations in kernels]
@@ -259,7 +265,7 @@ def test_times_and_every_timed_output(
     host_card: HostCard, graphs: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not graphs:
-        monkeypatch.setattr("sandbox.gpu.client._library_path", _without_graphs)
+        monkeypatch.setattr("sandbox.gpu.client._library_path", lambda: driver_that("NO_GRAPHS"))
     seen: list[tuple[int, int]] = []
     with Card() as card:
         times = card.session.time(
@@ -283,10 +289,11 @@ def test_times_and_every_timed_output(
     assert [times.shape for times in again.microseconds] == [(1, 2)]
 
 
-def _without_graphs() -> dict[str, str]:
-    import os
-
-    return {"LD_LIBRARY_PATH": os.environ["LD_LIBRARY_PATH"], "HOST_DRIVER_NO_GRAPHS": "1"}
+def test_a_driver_that_reserves_less(host_card: HostCard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sandbox.gpu.client._library_path", lambda: driver_that("SMALL"))
+    with Card() as card:
+        [(said, arrays)] = card.run(replay(card.add(1.5)))
+    assert (said, floats(arrays)[0]) == ("ok", 1.5)
 
 
 def test_a_kernel_that_goes_wrong_later_is_seen(host_card: HostCard) -> None:
