@@ -7,7 +7,7 @@ It knows nothing of who the policy is or where candidates run. Each ending has a
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 
 from agent.edits import apply_edits, edited_events
 from agent.endings import RunEnds
@@ -19,6 +19,7 @@ from agent.events import (
     Reflected,
     RunEnded,
     RunStarted,
+    TextDelta,
     TurnEnded,
     TurnStarted,
 )
@@ -32,10 +33,21 @@ from sandbox.types import Evaluation, Problem
 CANDIDATE_FILE = "kernel.cu"
 
 
-def run(policy: Policy, environment: Environment, limits: Limits, cancel: Cancellation) -> Iterator[Event]:
-    """One run. Never raises for what a task, a candidate or a cancellation does."""
+def run(
+    policy: Policy,
+    environment: Environment,
+    limits: Limits,
+    cancel: Cancellation,
+    *,
+    earlier: Iterable[Event] = (),
+) -> Iterator[Event]:
+    """One run. Never raises for what a task, a candidate or a cancellation does.
+
+    `earlier`: the events of a run of the same task that was broken off. Its judged turns are told again, as
+    they were, and this run goes on from them; for that, the policy must keep nothing but the trajectory.
+    """
     trajectory, began = Trajectory(), time.monotonic()
-    events = _turns(policy, environment, limits, cancel, trajectory, began)
+    events = _turns(policy, environment, limits, cancel, trajectory, began, judged_turns(earlier))
     reason: EndReason = "internal_error"
     message, problem = "the run ended without a reason", None
     try:
@@ -67,6 +79,7 @@ def _turns(
     cancel: Cancellation,
     trajectory: Trajectory,
     began: float,
+    earlier: Iterable[Event],
 ) -> Generator[Event, None, tuple[EndReason, str]]:
     """Generator of a run's events up to its end; returns (reason, message)."""
     yield RunStarted(
@@ -77,7 +90,9 @@ def _turns(
         turn_limit=limits.turns,
     )
     editor = _Editor()
-    for turn in range(1, limits.turns + 1):
+    for event in earlier:
+        yield editor.again(event)
+    for turn in range(len(trajectory.turns) + 1, limits.turns + 1):
         cancel.check()
         if time.monotonic() - began > limits.seconds:
             return "time_limit", f"stopped after {limits.seconds:.0f} s; the best turn is kept"
@@ -120,6 +135,20 @@ def _nothing_to_judge(action: Unusable, environment: Environment) -> Evaluation:
     )
 
 
+def judged_turns(events: Iterable[Event]) -> list[Event]:
+    """The events of the first turns, up to one that was not judged to its end. Text deltas are left out."""
+    kept: list[Event] = []
+    turn: list[Event] = []
+    for event in events:
+        if isinstance(event, RunStarted | RunEnded | TextDelta):
+            continue
+        turn.append(event)
+        if isinstance(event, TurnEnded):
+            kept += turn
+            turn = []
+    return kept
+
+
 class _Editor:
     """What an editor that applies every edit shows. It alone knows the versions."""
 
@@ -142,6 +171,10 @@ class _Editor:
         """From what is shown to the whole candidate."""
         for edit in edited_events(turn, self.text, source, file=CANDIDATE_FILE, version=self.version):
             yield self._apply(edit)
+
+    def again(self, event: Event) -> Event:
+        """An event of before. Edits of turns that were left out have left gaps in the versions."""
+        return self._apply(event) if isinstance(event, Edited) else event
 
     def _apply(self, edit: Edited) -> Edited:
         self.text = apply_edits(self.text, edit.edits)

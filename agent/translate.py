@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from agent.environment import JudgeEnvironment
-from agent.events import EndReason, Event, RunEnded
+from agent.events import EndReason, Event, RunEnded, RunStarted
 from agent.limits import Limits
 from agent.loop import ended, run
 from agent.policies.builtin import BuiltinPolicy
@@ -53,10 +53,12 @@ def translate(
     cancel: Cancellation,
     endpoint: Endpoint | None = None,
     record: Callable[[Exchange], None] = lambda exchange: None,
+    earlier: Sequence[Event] = (),
 ) -> Iterator[Event]:
     """The events of one run. Whatever goes wrong ends it with `run_ended`; nothing is raised.
 
-    `endpoint`: the language model of the policy "llm", whose exchanges `record` gets.
+    `endpoint`: the language model of the policy "llm", whose exchanges `record` gets. `earlier`: the events
+    of such a run that was broken off and goes on here.
     """
     began = time.monotonic()
     try:
@@ -78,11 +80,12 @@ def translate(
         with ExitStack() as open_things:
             open_things.callback(environment.close)
             try:
+                _check_earlier(request, task, earlier)
                 policy = _policy(request, task, environment, limits, cancel, endpoint, record, open_things)
             except TaskProblem as error:
                 yield _ended_early("bad_input", error.problem.message, error.problem, began)
                 return
-            for event in run(policy, environment, limits, cancel):
+            for event in run(policy, environment, limits, cancel, earlier=earlier):
                 yield _placed(event, request.filename)
 
 
@@ -98,6 +101,22 @@ def _placed(event: Event, filename: str) -> Event:
     if isinstance(event, RunEnded) and event.problem is not None and not event.problem.file:
         return event.model_copy(update={"problem": event.problem.model_copy(update={"file": filename})})
     return event
+
+
+def _check_earlier(request: TranslateRequest, task: Task, earlier: Sequence[Event]) -> None:
+    if not earlier:
+        return
+    if request.policy != "llm":
+        message = (
+            "a run of the built-in policy cannot go on from its record: it is quick enough to start again"
+        )
+        raise TaskProblem(Problem(kind="cannot_resume", message=message, hint="leave out the record"))
+    started = next((event for event in earlier if isinstance(event, RunStarted)), None)
+    if started is None or (started.task.source, started.task.name) != (task.spec.source, task.spec.name):
+        message = "the run that should go on was about another task"
+        raise TaskProblem(
+            Problem(kind="cannot_resume", message=message, hint="name the file it was started with")
+        )
 
 
 def _policy(

@@ -51,6 +51,12 @@ class Handler(BaseHTTPRequestHandler):
             script.hung_up.set()
             self.close_connection = True
 
+    def do_GET(self) -> None:
+        self.script.paths.append(self.path)
+        self.script.headers.append({name.lower(): value for name, value in self.headers.items()})
+        listed = {"object": "list", "data": [{"id": "scripted", "object": "model"}]}
+        self.whole(200, json.dumps(listed).encode())
+
     def log_message(self, format: str, *args: Any) -> None:
         pass
 

@@ -165,9 +165,7 @@ class ChatClient:
     async def _stream(self, body: dict[str, Any]) -> AsyncGenerator[Any]:
         """The answer's chunks, decoded. Ends where the server says that the answer does."""
         client = self._client()
-        headers = {"Accept": "text/event-stream, application/json"}
-        if self.endpoint.key is not None:
-            headers["Authorization"] = f"Bearer {self.endpoint.key.get_secret_value()}"
+        headers = {"Accept": "text/event-stream, application/json", **_credentials(self.endpoint)}
         async with client.stream("POST", self._url, json=body, headers=headers) as response:
             if response.status_code != 200:
                 raise await _refusal(response)
@@ -200,17 +198,7 @@ class ChatClient:
 
     def _client(self) -> httpx2.AsyncClient:
         if self._http is None:
-            patience = self.endpoint
-            self._http = httpx2.AsyncClient(
-                transport=GuardedTransport(
-                    allow_loopback=patience.allow_loopback,
-                    allow_private=patience.allow_private,
-                    resolve=self._resolve,
-                ),
-                timeout=httpx2.Timeout(patience.silence_seconds, connect=patience.connect_seconds),
-                trust_env=False,
-                follow_redirects=False,
-            )
+            self._http = _http_client(self.endpoint, self._resolve)
         return self._http
 
     def _drive(self, step: Coroutine[Any, Any, _Result], limit: float) -> _Result:
@@ -263,6 +251,44 @@ class ChatClient:
             if left <= 0:
                 return
             time.sleep(min(left, _POLL_SECONDS))
+
+
+def served_models(endpoint: Endpoint, *, seconds: float = 5.0) -> list[str]:
+    """The names of the models that an endpoint says it serves. Raises EndpointFailed."""
+
+    async def get() -> list[str]:
+        async with _http_client(endpoint, guard.resolve) as client:
+            url = f"{check_url(endpoint.base_url)}/models"
+            response = await client.get(url, headers=_credentials(endpoint), timeout=seconds)
+            if response.status_code != 200:
+                raise await _refusal(response)
+            body = _decoded(response.text)
+            listed = body.get("data") if isinstance(body, dict) else None
+            return [str(each["id"]) for each in listed or () if isinstance(each, dict) and "id" in each]
+
+    try:
+        return asyncio.run(get())
+    except httpx2.TransportError as error:
+        raise EndpointFailed(_transport_words(error, endpoint)) from error
+    except (AddressRefused, BrokenStream) as error:
+        raise EndpointFailed(str(error)) from error
+    except _Failure as failure:
+        raise EndpointFailed(failure.why) from failure
+
+
+def _http_client(endpoint: Endpoint, resolve: guard.Resolve) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(
+        transport=GuardedTransport(
+            allow_loopback=endpoint.allow_loopback, allow_private=endpoint.allow_private, resolve=resolve
+        ),
+        timeout=httpx2.Timeout(endpoint.silence_seconds, connect=endpoint.connect_seconds),
+        trust_env=False,
+        follow_redirects=False,
+    )
+
+
+def _credentials(endpoint: Endpoint) -> dict[str, str]:
+    return {"Authorization": f"Bearer {endpoint.key.get_secret_value()}"} if endpoint.key is not None else {}
 
 
 class _Paces:

@@ -270,6 +270,29 @@ def notes(trajectory: Trajectory) -> list[str]:
     return kept
 
 
+def spoken_calls(text: str) -> list[ToolCall]:
+    """Calls that stand in an answer's text: servers that do not know how a model calls leave them there.
+
+    Understood are `<tool_call>{...}</tool_call>`, and an answer that is nothing but one such object, fenced
+    or not, where it names a tool there is.
+    """
+    bodies = re.findall(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|\Z)", text, re.DOTALL)
+    if not bodies:
+        alone = re.fullmatch(r"\s*(?:```\w*\n)?(\{.*\})\s*(?:```)?\s*", text, re.DOTALL)
+        bodies = [alone.group(1)] if alone else []
+    calls: list[ToolCall] = []
+    for body in bodies:
+        try:
+            said = json.loads(body)
+        except ValueError:
+            continue
+        arguments = said.get("arguments", said.get("parameters", {}))
+        if said.get("name") in TOOLS:
+            raw = arguments if isinstance(arguments, str) else json.dumps(arguments)
+            calls.append(ToolCall(id=f"spoken_{len(calls)}", name=said["name"], arguments=raw))
+    return calls
+
+
 def intent(calls: Sequence[ToolCall]) -> tuple[str, str]:
     """(plan, lesson) that a call of verify among these gives; empty where there is none that fits."""
     for call in calls:

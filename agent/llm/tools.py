@@ -17,7 +17,7 @@ from agent.llm.answers import sentence
 from agent.llm.conversation import Conversation, size
 from agent.llm.rewrite import PATIENCE, fruitless, reflection
 from agent.llm.skills import index
-from agent.llm.toolbox import At, Toolbox, Used, intent, notes, schemas
+from agent.llm.toolbox import At, Toolbox, Used, intent, notes, schemas, spoken_calls
 from agent.llm.wire import Answer, Message, ToolCall
 from agent.loop import CANDIDATE_FILE
 from agent.protocols import Action, Environment, Finish, Submit, Unusable
@@ -85,6 +85,8 @@ class ToolPolicy:
         for _ in range(self.steps_per_turn):
             messages = shortened(messages, kept, room)
             answer = yield from self.conversation.ask(turn, messages, tools)
+            if not answer.tool_calls and (spoken := spoken_calls(answer.text)):
+                answer = answer.model_copy(update={"tool_calls": spoken})
             messages.append(answer.message())
             if not answer.tool_calls:
                 yield self._answered(turn, answer)

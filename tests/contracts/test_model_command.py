@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from chat_server import ChatServer, Play, calls, says, serving, status
 
+from webapp.cli import language_model
 from webapp.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,6 +125,38 @@ def test_a_model_works_with_tools_until_the_judge_agrees(scripted: ChatServer) -
     [judged] = [e["evaluation"] for e in events if e["type"] == "turn_ended"]
     assert judged["verdict"] == "passed"
     assert events[-1]["reason"] == "finished"
+
+
+@pytest.mark.usefixtures("jail")
+@pytest.mark.parametrize("scripted", [[REWRITES[0], status(401, "expired"), *REWRITES[2:]]], indirect=True)
+def test_a_run_that_was_broken_off_goes_on_from_its_record(scripted: ChatServer, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    run = ("translate", SAXPY, "--policy", "llm", "--turns", 2)
+    broken = kernelwright(*run, "--record", first, server=scripted)
+    assert "HTTP 401: expired" in broken.stderr
+    resumed = kernelwright(*run, "--resume", first, "--record", second, "--json", server=scripted)
+    assert resumed.returncode == 0, resumed.stderr
+    turns = json.loads(resumed.stdout)["turns"]
+    assert [turn["evaluation"]["verdict"] for turn in turns] == ["compile_error", "passed"]
+    shown = json.loads(kernelwright("replay", second, "--json").stdout)
+    assert [len(turn["exchanges"]) for turn in shown["turns"]] == [1, 1]
+    other = kernelwright(
+        "translate", ROOT / "examples/c/dot.c", "--policy", "llm", "--resume", first, server=scripted
+    )
+    assert other.returncode == 2
+    assert "about another task" in other.stderr
+
+
+@pytest.mark.parametrize("scripted", [[]], indirect=True)
+def test_doctor_knows_the_language_model(scripted: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERNELWRIGHT_LLM_BASE_URL", scripted.base_url)
+    monkeypatch.setenv("KERNELWRIGHT_LLM_MODEL", "scripted")
+    monkeypatch.delenv("KERNELWRIGHT_LLM_ALLOW", raising=False)
+    assert "must be allowed" in language_model.examine()[1]
+    monkeypatch.setenv("KERNELWRIGHT_LLM_ALLOW", "loopback,private")
+    assert language_model.examine() == (True, f"scripted at {scripted.base_url}", "")
+    monkeypatch.setenv("KERNELWRIGHT_LLM_MODEL", "other")
+    assert language_model.examine()[:2] == (False, f"{scripted.base_url} serves scripted")
 
 
 @pytest.mark.parametrize("scripted", [[status(401, "bad key")]], indirect=True)

@@ -1,4 +1,4 @@
-"""What this machine can do: nvcc, jail, GPU, torch, database, broker; and how to get what is missing.
+"""What this machine can do, and how to get what is missing: nvcc, jail, GPU, torch, model, database, broker.
 
 Example: kernelwright doctor
 """
@@ -12,6 +12,7 @@ from typing import TypedDict
 
 from sandbox.doctor import examine, heal_cards
 from sandbox.gpu.devices import NoDevice
+from webapp.cli import language_model
 from webapp.cli.output import BAD_INPUT, GOOD, NOT_GOOD, dump, say
 
 
@@ -39,7 +40,9 @@ def main(options: argparse.Namespace) -> int:
             say(f"kernelwright: {missing}")
             return BAD_INPUT
     machine = [Row(name=f.name, ok=f.ok, detail=f.detail, how=f.how, needed=f.needed) for f in examine()]
-    rows = machine + _services()
+    ok, detail, how = language_model.examine()
+    model = Row(name="language model", ok=ok, detail=detail, how=how, needed=False)
+    rows = [*machine, model, *_services()]
     if options.json:
         dump(rows)
     else:

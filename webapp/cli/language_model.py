@@ -13,20 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr, ValidationError
 
-from agent.events import Event
+from agent.events import Event, TurnEnded
 from agent.trajectory import Trajectory
 from agent.translate import TranslateRequest
 from sandbox.errors import TaskProblem
 from sandbox.types import Problem
+from webapp.cli.common import read_bytes
 
 if TYPE_CHECKING:
     from agent.llm.endpoint import Endpoint
-    from agent.llm.record import Exchange
+    from agent.llm.record import Exchange, Recording
 
 #: A run with a model waits for it: more turns and more time than the built-in policy needs.
 TURNS, SECONDS = 12, 3600.0
 _ADDRESS, _MODEL = "KERNELWRIGHT_LLM_BASE_URL", "KERNELWRIGHT_LLM_MODEL"
 _KEY = "KERNELWRIGHT_LLM_API_KEY"
+_ALLOW = "KERNELWRIGHT_LLM_ALLOW"
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,8 +49,14 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="environment variable with the key (default: %(default)s)",
     )
-    group.add_argument("--allow-loopback", action="store_true", help="the model may be on this machine")
-    group.add_argument("--allow-private", action="store_true", help="the model may be in a private network")
+    allowed = os.environ.get(_ALLOW, "").split(",")
+    for name, where in (("loopback", "on this machine"), ("private", "in a private network")):
+        group.add_argument(
+            f"--allow-{name}",
+            action="store_true",
+            default=name in allowed,
+            help=f"the model may be {where} (or {_ALLOW}={name})",
+        )
     group.add_argument("--temperature", type=float, metavar="T")
     group.add_argument("--context-tokens", type=int, metavar="N", help="prompt and answer together")
     group.add_argument("--answer-tokens", type=int, metavar="N", help="the most an answer may have")
@@ -96,6 +104,33 @@ def endpoint_of(options: argparse.Namespace) -> Endpoint:
         raise _wrong("bad_option", f"{option}: {first['msg'].lower()}", "see --help") from error
 
 
+def examine() -> tuple[bool, str, str]:
+    """For `doctor`: is a language model set up and served? (ok, what was found, what to do)."""
+    base_url, model = os.environ.get(_ADDRESS), os.environ.get(_MODEL)
+    if not base_url:
+        return False, "none is named", f"set {_ADDRESS} and {_MODEL}: docs/language-model.md"
+    if find_spec("httpx2") is None:
+        return False, base_url, "pip install 'kernelwright[llm]'"
+    from agent.llm.client import EndpointFailed, served_models
+    from agent.llm.endpoint import Endpoint
+
+    allowed, key = os.environ.get(_ALLOW, "").split(","), os.environ.get(_KEY)
+    endpoint = Endpoint(
+        base_url=base_url,
+        model=model or "",
+        key=SecretStr(key) if key else None,
+        allow_loopback="loopback" in allowed,
+        allow_private="private" in allowed,
+    )
+    try:
+        served = served_models(endpoint)
+    except EndpointFailed as error:
+        return False, f"{base_url}: {error}", f"start it, or set {_ADDRESS}, {_ALLOW} and {_KEY}"
+    if model not in served:
+        return False, f"{base_url} serves {', '.join(served) or 'nothing'}", f"set {_MODEL} to one of them"
+    return True, f"{model} at {base_url}", ""
+
+
 def _price(text: str | None) -> dict[str, float] | None:
     if text is None:
         return None
@@ -108,9 +143,10 @@ def _price(text: str | None) -> dict[str, float] | None:
 
 @contextmanager
 def recording(
-    path: Path | None, request: TranslateRequest, endpoint: Endpoint | None
+    path: Path | None, request: TranslateRequest, endpoint: Endpoint | None, earlier: Recording | None
 ) -> Iterator[tuple[Callable[[Event], None], Callable[[Exchange], None]]]:
-    """Where the run's events and exchanges go: a file of JSON lines, or nowhere."""
+    """Where the run's events and exchanges go: a file of JSON lines, or nowhere. What was exchanged in the
+    judged turns of an `earlier` part of the run is part of its record."""
     if path is None:
         yield lambda event: None, lambda exchange: None
         return
@@ -125,7 +161,23 @@ def recording(
                 model=endpoint.model_dump(mode="json", exclude={"key"}) if endpoint else None,
             )
         )
+        if earlier is not None:
+            judged = {event.turn for event in earlier.events if isinstance(event, TurnEnded)}
+            for exchange in earlier.exchanges:
+                if exchange.turn in judged:
+                    recorder.exchange(exchange)
         yield recorder.event, recorder.exchange
+
+
+def read_recording(path: Path) -> Recording:
+    """Raises TaskProblem for what is no recording."""
+    from agent.llm.record import BadRecord, read
+
+    try:
+        return read(read_bytes(path).decode().splitlines(keepends=True))
+    except (BadRecord, UnicodeDecodeError) as error:
+        hint = "it must be what translate --record or --events wrote"
+        raise _wrong("bad_record", f"{path} cannot be read: {error}", hint) from error
 
 
 def usage(trajectory: Trajectory) -> dict[str, Any]:

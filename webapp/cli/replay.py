@@ -13,14 +13,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent.llm.record import BadRecord, Exchange, Recording, read
+from agent.llm.record import Exchange, Recording
 from agent.trajectory import Turn
 from sandbox import client
 from sandbox.cancellation import Cancellation
 from sandbox.errors import TaskProblem
 from sandbox.tasks.load import load_task
 from sandbox.types import Problem
-from webapp.cli.common import read_bytes
+from webapp.cli.language_model import read_recording
 from webapp.cli.output import GOOD, NOT_GOOD, dump, say
 
 
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    recording = _read(options.file)
+    recording = read_recording(options.file)
     turns = _chosen(recording, options.turn)
     if options.events:
         for event in recording.events:
@@ -55,19 +55,6 @@ def main(options: argparse.Namespace) -> int:
         turn.evaluation and turn.evaluation.verdict == again[turn.number] for turn in _sources(turns, again)
     )
     return GOOD if same else NOT_GOOD
-
-
-def _read(path: Path) -> Recording:
-    try:
-        return read(read_bytes(path).decode().splitlines(keepends=True))
-    except (BadRecord, UnicodeDecodeError) as error:
-        raise TaskProblem(
-            Problem(
-                kind="bad_record",
-                message=f"{path} cannot be replayed: {error}",
-                hint="it must be what translate --record or --events wrote",
-            )
-        ) from error
 
 
 def _chosen(recording: Recording, number: int | None) -> list[Turn]:

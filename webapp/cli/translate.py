@@ -27,6 +27,7 @@ from webapp.cli.language_model import (
     TURNS,
     add_model_arguments,
     endpoint_of,
+    read_recording,
     recording,
     usage,
 )
@@ -55,6 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--record", type=Path, metavar="FILE.jsonl", help="write the run down, to be replayed or trained on"
     )
+    parser.add_argument(
+        "--resume",
+        type=Path,
+        metavar="FILE.jsonl",
+        help="go on with a recorded run of a model that was broken off",
+    )
     add_model_arguments(parser)
 
 
@@ -68,8 +75,10 @@ def main(options: argparse.Namespace) -> int:
             _check_writable(path)
     trajectory = Trajectory()
     narrate = _Narrator()
-    with recording(options.record, request, endpoint) as (note, record):
-        for event in translate(request, cancel=cancel, endpoint=endpoint, record=record):
+    earlier = read_recording(options.resume) if options.resume else None
+    before = earlier.events if earlier else ()
+    with recording(options.record, request, endpoint, earlier) as (note, record):
+        for event in translate(request, cancel=cancel, endpoint=endpoint, record=record, earlier=before):
             trajectory.apply(event)
             note(event)
             if options.events:

@@ -89,6 +89,7 @@ def play(
     limits: Limits | None = None,
     cancel: Cancellation | None = None,
     start_from: str | None = None,
+    earlier: Sequence[Event] = (),
     **settings: Any,
 ) -> Played:
     cancel = cancel or Cancellation()
@@ -105,7 +106,7 @@ def play(
             record=exchanges.append,
         )
         try:
-            events = list(run(policy, environment, limits, cancel))
+            events = list(run(policy, environment, limits, cancel, earlier=earlier))
         finally:
             conversation.close()
         played = Played(events, server, environment, exchanges)

@@ -24,7 +24,7 @@ from chat_server import (
 )
 from pydantic import SecretStr
 
-from agent.llm.client import ChatClient, DeadlinePassed, EndpointFailed, Piece, Waiting
+from agent.llm.client import ChatClient, DeadlinePassed, EndpointFailed, Piece, Waiting, served_models
 from agent.llm.wire import Answer, Message, Request, Usage
 from sandbox.cancellation import Cancellation
 from sandbox.errors import Cancelled
@@ -273,3 +273,14 @@ def test_the_key_is_sent_and_never_shown() -> None:
     assert server.paths == ["/v1/chat/completions"]
     for shown in (str(caught.value), repr(endpoint), endpoint.model_dump_json(), str(server.requests)):
         assert "very-secret" not in shown
+
+
+def test_an_endpoint_says_which_models_it_serves() -> None:
+    with serving([]) as server:
+        assert served_models(server.endpoint()) == ["scripted"]
+        assert server.paths == ["/v1/models"]
+        with pytest.raises(EndpointFailed, match="this machine itself"):
+            served_models(server.endpoint(allow_loopback=False))
+        gone = server.endpoint()
+    with pytest.raises(EndpointFailed, match="no connection"):
+        served_models(gone)

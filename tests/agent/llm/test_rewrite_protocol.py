@@ -256,3 +256,20 @@ def test_cancelling_in_the_middle_of_an_answer() -> None:
     )
     assert endings(played) == ("cancelled", 1)
     assert played.server.hung_up.wait(3.0)
+
+
+def test_a_run_that_was_broken_off_goes_on_as_if_it_had_not_been() -> None:
+    answers = [says(rewritten(f"idea {n}", variant(n), f"lesson {n}")) for n in (1, 2, 3)]
+    outcomes = (measured(50.0), measured(60.0), measured(70.0))
+    whole = play("rewrite", answers, Given(*outcomes))
+    broken = play(
+        "rewrite", [*answers[:2], status(401, "gone")], Given(*outcomes[:2]), limits=Limits(turns=3)
+    )
+    assert broken.ended.reason == "model_unavailable"
+    resumed = play("rewrite", answers[2:], Given(outcomes[2]), limits=Limits(turns=3), earlier=broken.events)
+    assert resumed.server.requests[0]["messages"] == whole.server.requests[2]["messages"]
+    assert resumed.environment.judged == [variant(3)]  # nothing is judged twice
+    assert [t.source for t in resumed.trajectory.turns] == [variant(n) for n in (1, 2, 3)]
+    assert (resumed.ended.reason, resumed.ended.best_turn) == ("turn_limit", 3)
+    edits = [e for e in resumed.events if isinstance(e, Edited)]
+    assert [e.base_version for e in edits] == list(range(len(edits)))

@@ -11,6 +11,7 @@ from chat_server import Play, calls, endless, says, status
 from given_environment import Given
 from playing import KERNEL, Played, compiled, measured, play, refused_by_nvcc, variant
 
+from agent.edits import apply_edits
 from agent.events import Answered, Edited, Log, ToolUsed, TurnStarted
 from agent.limits import Limits
 from agent.llm.scratch import MAX_BYTES, MAX_FILES, Refused, Scratch
@@ -40,6 +41,17 @@ def use(
     plays = [calls(write(), verify()), *[calls(each) for each in wanted], calls(FINISH)]
     played = play(
         "tools", plays, environment or Given(measured(50.0), measured(60.0)), limits=Limits(turns=3)
+    )
+    return tools(played)[2:-1]
+
+
+def use_text(text: str) -> list[tuple[str, bool, str]]:
+    """What tools say to an answer that is text alone."""
+    played = play(
+        "tools",
+        [calls(write(), verify()), says(text), calls(FINISH)],
+        Given(measured(50.0)),
+        limits=Limits(turns=2),
     )
     return tools(played)[2:-1]
 
@@ -233,6 +245,29 @@ def test_an_answer_without_a_call_is_reminded(answer: Play, words: str) -> None:
     assert played.ended.best_turn == 1
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I look first.\n<tool_call>\n{call}\n</tool_call>",
+        "<tool_call>{call}",  # the end was a stop word
+        "{call}",
+        "```json\n{call}\n```",
+    ],
+)
+def test_calls_that_a_server_left_in_the_text_are_made(text: str) -> None:
+    call = json.dumps({"name": "read_file", "arguments": {"name": "kernel.cu"}})
+    [(tool, ok, said)] = use_text(text.replace("{call}", call))
+    assert (tool, ok) == ("read_file", True)
+    assert "1 | __global__" in said
+
+
+@pytest.mark.parametrize(
+    "text", ['{"name": "bash", "arguments": {}}', "{broken", 'see {"name": "verify"} above']
+)
+def test_other_objects_in_the_text_are_no_calls(text: str) -> None:
+    assert use_text(text) == []
+
+
 def test_three_reminders_end_the_turn_and_three_such_turns_the_run() -> None:
     played = play("tools", [says("hm")] * 20, Given(), limits=Limits(turns=9))
     assert len(played.server.requests) == 9
@@ -317,3 +352,19 @@ def test_a_given_candidate_is_turn_one_and_lies_in_the_folder() -> None:
         start_from=variant(2),
     )
     assert played.environment.judged == [variant(2), variant(2).replace("2.0f", "3.0f")]
+
+
+def test_a_run_that_was_broken_off_goes_on_with_its_notes_and_its_source() -> None:
+    first = [calls(("note", {"text": "mind n = 1"}), write(), verify())]
+    half = [calls(("edit_file", {"old": "2.0f", "new": "9.0f"})), status(401, "gone")]
+    broken = play("tools", first + half, Given(measured(50.0)), limits=Limits(turns=2))
+    assert broken.ended.reason == "model_unavailable"
+    rest = [calls(("edit_file", {"old": "2.0f", "new": "3.0f"}), verify("three"))]
+    resumed = play("tools", rest, Given(measured(60.0)), limits=Limits(turns=2), earlier=broken.events)
+    assert "mind n = 1" in resumed.prompt(0)
+    assert resumed.environment.judged == [KERNEL.replace("2.0f", "3.0f")]
+    text = ""
+    for event in resumed.events:
+        if isinstance(event, Edited):
+            text = apply_edits(text, event.edits)
+    assert text == resumed.environment.judged[0]
