@@ -32,6 +32,9 @@ class JudgeEnvironment:
     def compile(self, turn: int, source: str) -> Generator[Event, None, tuple[bool, Compilation]]:
         return (yield from _told(turn, self._judge.compile(source)))
 
+    def reference_times(self, turn: int) -> Generator[Event, None, dict[str, float]]:
+        return (yield from _told(turn, self._judge.reference_times()))
+
     def close(self) -> None:
         self._judge.close()
 

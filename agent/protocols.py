@@ -71,6 +71,9 @@ class Environment(Protocol):
     def compile(self, turn: int, source: str) -> Generator[Event, None, tuple[bool, Compilation]]:
         """Compiles only, which is quicker. Yields log and stage; returns whether nvcc took it."""
 
+    def reference_times(self, turn: int) -> Generator[Event, None, dict[str, float]]:
+        """Median microseconds of the reference on this machine, by how it was built. Yields stage."""
+
 
 class Translator(Protocol):
     """What the built-in policy asks of a translator: one per kind of task (C, PyTorch)."""

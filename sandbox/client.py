@@ -7,9 +7,12 @@ in a jail of its own (`sandbox.jail`); what comes back is bytes and validated da
 from __future__ import annotations
 
 import queue
+import secrets
 import threading
 from collections.abc import Callable, Generator, Sequence
 from typing import TypeVar
+
+import numpy as np
 
 from sandbox import toolchain
 from sandbox.cancellation import Cancellation
@@ -53,6 +56,20 @@ class Judge:
     def compile(self, source: str) -> Generator[Progress, None, tuple[bool, Compilation]]:
         """Compiles only: whether nvcc took it, and what it said. Raises Cancelled."""
         return self._aside(lambda report: self._compile(source, report))
+
+    def reference_times(self) -> Generator[Progress, None, dict[str, float]]:
+        """Median microseconds of the user's own program on this machine, at the representative size, by how
+        it was built: "c". Empty where it cannot be timed. Raises Cancelled."""
+        return self._aside(self._reference_times)
+
+    def _reference_times(self, report: Report) -> dict[str, float]:
+        report(StageAt("time", "your own program"))
+        try:
+            draws = [draw for draw in self.task.draws(secrets.token_bytes(16)) if draw.representative]
+            timed = self.task.baselines(draws, self._cancel)
+        except TaskProblem:  # whatever is wrong with it, a judgement will say
+            return {}
+        return {baseline.name: float(np.median(baseline.microseconds)) for baseline in timed}
 
     def _compile(self, source: str, report: Report) -> tuple[bool, Compilation]:
         report(StageAt("compile", "nvcc"))

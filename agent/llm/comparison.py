@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 
 from agent.trajectory import Turn
 from sandbox.metrics import compulsory_bytes
@@ -14,25 +15,36 @@ from sandbox.types import Evaluation
 _DIFF_LINES = 60
 
 
-def baseline(spec: TaskSpec, target: str) -> str:
-    """The floor under every candidate: the bytes that must move, at the speed of the GPU's memory. An
-    estimate from the task's arrays; the reference's own time is not measured here."""
+def baseline(spec: TaskSpec, target: str, times: Mapping[str, float], best: Turn | None) -> str:
+    """What the reference takes, and the floor under every candidate: the bytes that must move, at the speed
+    of the GPU's memory (an estimate). `times`: the reference's, in microseconds; `best`: whose FLOP count."""
     gpu = TARGETS[target]
     sizes = ", ".join(f"{name} = {value}" for name, value in spec.sizes.items())
+    said = [f"{name} on this machine: {us:.4g} µs at {sizes}" for name, us in times.items()]
+    if not said:
+        said = [f"the reference's own time could not be measured (at {sizes})"]
     try:
         extents = {p.name: evaluate(p.extent or "", spec.sizes) for p in spec.parameters if p.kind == "array"}
     except ExpressionError as error:
-        return f"the bytes this task must move are not known: {error}"
+        return "\n".join([*said, f"the bytes this task must move are not known: {error}"])
     needed = compulsory_bytes(spec.parameters, extents)
-    seconds = needed / gpu.dram_bandwidth
     ridge = gpu.peak_fp32 / gpu.dram_bandwidth
-    return (
-        f"at {sizes}: {needed:,} bytes must move (each array once, what is read and written twice). "
-        f"At {gpu.dram_bandwidth / 1e12:.2f} TB/s of the {gpu.product} that takes ~{seconds * 1e6:.3g} µs "
-        f"(an estimate); memory binds below {ridge:.1f} fp32 FLOP per byte, "
-        f"that is below {ridge * needed:,.0f} FLOP here. "
-        "The reference's own time is not measured."
+    said.append(
+        f"{needed:,} bytes must move (each array once, what is read and written twice). At "
+        f"{gpu.dram_bandwidth / 1e12:.2f} TB/s of the {gpu.product} that takes "
+        f"~{needed / gpu.dram_bandwidth * 1e6:.3g} µs (an estimate)"
     )
+    metrics = best.evaluation.metrics if best and best.evaluation else None
+    if best is not None and metrics is not None and needed:
+        flop = sum(k.flop.fp16 + k.flop.fp32 + k.flop.fp64 for k in metrics.kernels)
+        binds = "memory" if flop / needed < ridge else "arithmetic"
+        said.append(
+            f"turn {best.number} executes {flop:,} FLOP, {flop / needed:.3g} for each of these bytes; "
+            f"the ridge is at {ridge:.1f} (fp32), so {binds} binds"
+        )
+    else:
+        said.append(f"memory binds below {ridge:.1f} fp32 FLOP per byte, {ridge * needed:,.0f} FLOP in all")
+    return "\n".join(said)
 
 
 def compare(first: Turn, second: Turn) -> str:

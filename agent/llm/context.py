@@ -10,6 +10,7 @@ with which obeying one would reach beyond the scratch folder.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -62,7 +63,9 @@ class Section:
     rank: int = 0
 
     def __str__(self) -> str:
-        return f"[{self.tag}]\n{self.text.strip()}\n"
+        # A line that looks like a tag stays inside its section.
+        text = re.sub(r"^(?=\[[A-Z_]+( \w+)?\]\s*$)", " ", self.text.strip("\n"), flags=re.MULTILINE)
+        return f"[{self.tag}]\n{text}\n"
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from sandbox.types import Data
 
 
 class Baseline(Data):
-    """What the task itself costs: the bytes it must move, and the least time that takes on the GPU."""
+    """What the task costs: the reference's own time, the bytes that must move, the least time that takes."""
 
 
 class ReadFile(Data):
@@ -159,6 +159,7 @@ class Toolbox:
     environment: Environment
     scratch: Scratch = field(default_factory=Scratch)
     opened: list[str] = field(default_factory=list)  # skills, in this turn
+    times: dict[str, float] | None = None  # of the reference, once they were asked for
 
     def use(self, at: At, tool: str, raw: str) -> Generator[Event, None, Used]:
         """Uses one tool; whatever the model got wrong comes back as an observation that says so."""
@@ -172,7 +173,7 @@ class Toolbox:
         try:
             match arguments:
                 case Baseline():
-                    return Used(baseline(self.environment.spec, self.environment.target))
+                    return (yield from self._baseline(at))
                 case ReadFile():
                     text = self.scratch.read(arguments.name, arguments.first, arguments.last)
                     return Used(_cut(text, at.tokens))
@@ -204,6 +205,12 @@ class Toolbox:
                     raise AssertionError(tool)
         except Refused as refused:
             return Used(str(refused), ok=False)
+
+    def _baseline(self, at: At) -> Generator[Event, None, Used]:
+        if self.times is None:
+            self.times = yield from self.environment.reference_times(at.turn)
+        spec, target = self.environment.spec, self.environment.target
+        return Used(baseline(spec, target, self.times, at.trajectory.best))
 
     def _change(self, turn: int, change: WriteFile | EditFile) -> Generator[Event, None, Used]:
         before = self.scratch.files.get(change.name, "")

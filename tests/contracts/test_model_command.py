@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -119,6 +120,7 @@ def test_a_model_works_with_tools_until_the_judge_agrees(scripted: ChatServer) -
         ("profile", True),
         ("finish", True),
     ]
+    assert re.match(r"c on this machine: [0-9.]+ µs at n = ", said[0][2])
     assert 'has no member "q"' in said[2][2]
     assert said[4][2].startswith("compiles")
     assert "warp instructions" in said[6][2]

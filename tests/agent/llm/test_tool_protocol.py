@@ -82,6 +82,7 @@ def test_a_kernel_is_written_compiled_judged_improved_and_finished() -> None:
     assert "memory binds" in played.ended.message
     assert environment.judged == [KERNEL, KERNEL.replace("255) / 256, 256", "127) / 128, 128")]
     said = {tool: observation for tool, _, observation in tools(played)}
+    assert "c on this machine: 12.5 µs at n = 1024" in said["baseline"]
     assert "8,192 bytes must move" in said["baseline"]
     assert said["search_skills"].startswith("coalescing: ")
     assert "12 registers" in said["compile"]
@@ -209,6 +210,13 @@ def test_compile_errors_come_back_with_their_lines() -> None:
     [(_, ok, said)] = use(("compile", {}), environment=environment)
     assert ok  # the tool did what it is for
     assert 'line 5: identifier "y" is undefined\n    5 | x[i] *= 2.0f;' in said
+
+
+def test_the_baseline_is_placed_on_the_roofline_once_flop_were_counted() -> None:
+    [(_, ok, said)] = use(("baseline", {}))
+    assert ok
+    assert "turn 1 executes 1,024 FLOP, 0.125 for each of these bytes; the ridge is at 13.9" in said
+    assert said.endswith("so memory binds")
 
 
 def test_nothing_is_compiled_or_finished_before_there_is_something() -> None:
