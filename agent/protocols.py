@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from agent.events import Event
 from agent.trajectory import Trajectory
@@ -84,6 +84,9 @@ class Translator(Protocol):
     def moves(self, draft: Draft, evaluation: Evaluation) -> Iterator[Move]:
         """Improvements of `draft`, best first, each argued from the metrics measured in `evaluation`."""
 
+    def variants(self, draft: Draft) -> Iterator[Variant]:
+        """`draft` with each improvement left out, and spoiled in every way that applies."""
+
 
 @dataclass(frozen=True)
 class Draft:
@@ -100,3 +103,13 @@ class Move:
     draft: Draft
     title: str  # "Tile through shared memory"
     reason: str  # "Line 14 loads 32 sectors per request (4 would do): consecutive threads are a row apart."
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A version worse than it could be, on purpose and still right: data to learn from."""
+
+    draft: Draft
+    kind: Literal["without", "spoiled"]  # an improvement left out; something made worse
+    change: str  # stable slug: "tile", "useless_barriers"
+    says: str  # the same in words

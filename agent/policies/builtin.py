@@ -72,6 +72,10 @@ class BuiltinPolicy:
             said.append(f"{closing[0].upper()}{closing[1:]}.")
         return "\n".join(said)
 
+    def draft_of(self, turn: int) -> Draft | None:
+        """What the translator wrote for a turn; None where the candidate came from elsewhere."""
+        return self._drafts.get(turn)
+
     def _direct(self, trajectory: Trajectory) -> Action:
         try:
             draft = self.translator.first()

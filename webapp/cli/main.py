@@ -26,6 +26,7 @@ COMMANDS = {
     "replay": ("webapp.cli.replay", "step through a recorded run, or judge its candidates again"),
     "doctor": ("webapp.cli.doctor", "what this machine can do, and how to get what is missing"),
     "serve": ("webapp.cli.serve", "the web application, all in one process"),
+    "train": ("webapp.cli.train", "make data to learn from, and look at it"),
     "bench": ("webapp.cli.bench", "the benchmarks that docs/measurements quotes"),
 }
 

@@ -20,6 +20,8 @@ class Choice:
     turned: bool = False  # the tile is there to change direction
     staged: bool = False  # what an inner loop reads passes through shared memory
     private: bool = False  # a histogram of its own for each block
+    barriers: bool = False  # spoilt on purpose: barriers that order nothing
+    atomic: bool = False  # spoilt on purpose: atomic updates where nobody meets
 
 
 @dataclass(frozen=True)

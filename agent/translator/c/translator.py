@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from agent.protocols import Draft, Move
+from agent.protocols import Draft, Move, Variant
 from agent.translator.c.frontend import read_function
 from agent.translator.c.kernels import Context
 from agent.translator.c.passes.catalogue import offers
 from agent.translator.c.passes.measured import Offer, measured_kernels
+from agent.translator.c.passes.spoiled import WITHOUT, spoilt, without
 from agent.translator.c.planner import plan
 from agent.translator.c.program import emit_program
 from agent.translator.c.schedules import Choice, Schedule
@@ -70,6 +71,14 @@ class CTranslator:
         yield from self._together(draft.schedule, found)
         for _, position, offer in found:
             yield self._move(draft.schedule.change(position, offer.choice), offer)
+
+    def variants(self, draft: Draft) -> Iterator[Variant]:
+        if not isinstance(draft.schedule, Schedule):
+            return
+        for name, schedule in without(draft.schedule):
+            yield Variant(self.draft(schedule), "without", name, WITHOUT[name])
+        for slug, says, schedule in spoilt(kernels(self.context.plan.stages), draft.schedule):
+            yield Variant(self.draft(schedule), "spoiled", slug, says)
 
     def _together(self, schedule: Schedule, found: list[tuple[float, int, Offer]]) -> Iterator[Move]:
         """The same step for several kernels at once, ahead of everything that promises less."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 
-from agent.protocols import Draft, Move
+from agent.protocols import Draft, Move, Variant
 from agent.translator.pytorch.lower import lower
 from agent.translator.pytorch.moves import propose
 from agent.translator.pytorch.plan import CannotPlan, Plan, plan
@@ -38,6 +38,19 @@ class PyTorchTranslator:
             made = self._draft(proposal.schedule)
             if made.source != draft.source:
                 yield Move(made, proposal.title, proposal.reason)
+
+    def variants(self, draft: Draft) -> Iterator[Variant]:
+        """Improvements left out; this translator has nothing of its own to spoil yet."""
+        schedule = draft.schedule
+        assert isinstance(schedule, Schedule)
+        direct = Schedule()
+        for field in fields(Schedule):
+            plain = getattr(direct, field.name)
+            if getattr(schedule, field.name) != plain:
+                says = f"without the choice of `{field.name}`"
+                yield Variant(
+                    self._draft(replace(schedule, **{field.name: plain})), "without", field.name, says
+                )
 
     def _draft(self, schedule: Schedule) -> Draft:
         source = write_source(self._spec, self._plan(schedule), schedule, self._lines)

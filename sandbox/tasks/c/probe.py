@@ -128,15 +128,20 @@ def _call(formals: Sequence[Formal], inferred: Inferred, inputs: Inputs, sized: 
 
 
 def _changed(call: Call, formal: Formal) -> Call:
-    """The same call with other content in one array: every value replaced by its neighbour's, or moved."""
+    """The same call with other content in one array: every value moved, or put elsewhere.
+
+    Integers keep to the values that are there, which are legal; one of them stands for another, so that a
+    program that only looks at which there are, as a sort does, sees a difference too.
+    """
     values = call.arrays[formal.name]
     other: Array
     if formal.dtype.startswith("float"):
         other = (values * 0.75 + 0.5).astype(values.dtype)
     else:
-        other = np.roll(values[::-1], 1)  # keeps to any range the values have to keep to
-        if values.size and np.array_equal(other, values):
-            other = values
+        other = np.roll(values[::-1], 1)
+        unlike = np.flatnonzero(other != other[:1])
+        if unlike.size:
+            other[unlike[0]] = other[0]
     return Call(call.scalars, {**call.arrays, formal.name: other}, call.extents)
 
 

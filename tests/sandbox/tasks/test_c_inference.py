@@ -66,6 +66,13 @@ CLAMPED = """
             }
     }
 """
+SORT = """
+void sort(int n, int *a) {
+    for (int i = 0; i < n; i++)
+        for (int j = i % 2; j < n - 1; j += 2)
+            if (a[j] > a[j + 1]) { int t = a[j]; a[j] = a[j + 1]; a[j + 1] = t; }
+}
+"""
 TILED = """
     void tiled(int n, float *a, const float *b) {
         for (int t = 0; t < n; t += 16)
@@ -171,6 +178,9 @@ def test_access_is_what_running_shows() -> None:
     assert access(STENCIL) == {"x": "read", "y": "read_write"}  # the rim keeps what it had
     assert access(HELPER) == {"A": "read", "x": "read", "y": "write"}  # set to zero before it is added to
     assert access(TILED) == {"a": "read_write", "b": "read"}
+    # What only asks which values there are: moving them about changes nothing.
+    assert access(SORT) == {"a": "read_write"}
+    assert access(SORT.replace("int *a", "unsigned char *a")) == {"a": "read_write"}
 
 
 def test_indices_stay_inside_and_row_starts_ascend() -> None:

@@ -12,6 +12,7 @@ from agent.translator.c.passes import (
     order,
     reduction,
     rows,
+    spoiled,
     staged,
     transposed,
     wide,
@@ -24,6 +25,10 @@ from agent.translator.c.stages import Kernel, MapStage, ReduceStage, SerialStage
 
 def emit_kernel(context: Context, stage: Kernel, choice: Choice) -> KernelCode:
     """The kernel as its choice says."""
+    return spoiled.spoilt_code(_kernel(context, spoiled.spoilt_stage(stage, choice), choice), choice)
+
+
+def _kernel(context: Context, stage: Kernel, choice: Choice) -> KernelCode:
     match stage:
         case MapStage():
             return _map(context, stage, choice)
