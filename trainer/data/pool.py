@@ -46,7 +46,8 @@ def run_all(
 ) -> Iterator[tuple[Item, Result | Died]]:
     """Results as they come, in any order. `work` and `begin` are functions of modules, or partials of them.
 
-    What `work` raises is raised here; WorkersDie where none lives long enough to do anything. Leaving early ends all workers.
+    What `work` raises is raised here; WorkersDie where none lives long enough to do anything. Leaving early
+    ends all workers.
     """
     waiting = iter(items)
     workers: list[_Worker[Item]] = []
@@ -69,9 +70,8 @@ def run_all(
                     workers.remove(worker)
                     deaths += 1
                     if deaths >= _MOST_DEATHS:
-                        raise WorkersDie(
-                            f"{deaths} workers in a row died, the last with exit code {worker.process.exitcode}"
-                        ) from None
+                        code = worker.process.exitcode
+                        raise WorkersDie(f"{deaths} workers in a row died, exit code {code}") from None
                     yield item, Died(worker.process.exitcode)
                     continue
                 if not good:
