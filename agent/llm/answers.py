@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 
 from agent.llm.wire import Answer
 
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^\n`]*)\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
-_OPEN_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^\n`]*)\n(.*)\Z", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})([^`]*)")
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 _LINE = r"^[ \t>*#_-]*{word}[*_ ]*:[*_ ]*(\S[^\n]*)$"
 _LAUNCHER = re.compile(r"\bvoid\s+(launch\w*)\s*\(")
@@ -36,7 +35,7 @@ class Reading:
 def read(answer: Answer, prototype: str) -> Reading:
     """The candidate, plan and lesson of an answer in the rewrite protocol."""
     text = _THINKING.sub("", answer.text)
-    prose = _FENCE.sub("", text)
+    prose, _, _ = _parts(text)
     said = {word: sentence(prose, word) for word in ("PLAN", "LESSON", "DONE")}
     plan, lesson = said["PLAN"], said["LESSON"]
     refused = answer.refusal or answer.finish_reason == "content_filter"
@@ -75,11 +74,9 @@ def repaired(source: str, prototype: str) -> tuple[str, list[str]]:
 
 def _source(text: str, *, whole: bool) -> str | None:
     """The one source the answer can mean, None where there is none or several."""
-    blocks = [body for _, _, body in _FENCE.findall(text)]
-    rest = _FENCE.sub("", text)
-    unclosed = _OPEN_FENCE.search(rest)
-    if unclosed and whole and _balanced(unclosed.group(3)):  # it forgot to close the fence
-        blocks.append(unclosed.group(3))
+    _, blocks, unclosed = _parts(text)
+    if unclosed and whole and _balanced(unclosed):  # it forgot to close the fence
+        blocks.append(unclosed)
     if not blocks and not unclosed and whole:
         bare = _bare_code(text)
         blocks = [bare] if bare else []
@@ -93,6 +90,28 @@ def _source(text: str, *, whole: bool) -> str | None:
     if len(launchers) == 1 and not kernels:  # a library call, perhaps; the judge knows
         return _ended(launchers[0])
     return None
+
+
+def _parts(text: str) -> tuple[str, list[str], str]:
+    """An answer's prose, its code blocks, and a block that was begun and not closed. Line by line: a pattern
+    over the whole would take minutes for some texts."""
+    prose: list[str] = []
+    blocks: list[str] = []
+    block: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        opened = _FENCE.fullmatch(line)
+        if not fence:
+            if opened:
+                fence = opened.group(1)
+            else:
+                prose.append(line)
+        elif opened and opened.group(1).startswith(fence) and not opened.group(2).strip():
+            blocks.append("".join(block))
+            block, fence = [], ""
+        else:
+            block.append(line + "\n")
+    return "\n".join(prose), blocks, "".join(block) if fence else ""
 
 
 def _bare_code(text: str) -> str | None:
@@ -119,9 +138,9 @@ def _why_not(answer: Answer, prototype: str) -> str:
         return f"the model refused: {words or 'its server filtered the answer'}"
     if answer.finish_reason in ("length", "cut"):
         return f"the answer was cut off before its source was complete: answer shorter; {expected}"
-    blocks = _FENCE.findall(answer.text)
+    _, blocks, _ = _parts(answer.text)
     if not blocks:
         return f"the answer holds no code block; {expected}"
-    if any(_KERNEL.search(body) for _, _, body in blocks):
+    if any(_KERNEL.search(body) for body in blocks):
         return f"the answer holds no launch function that goes with one kernel; {expected}"
     return f"no code block of the answer holds a CUDA kernel; {expected}"

@@ -98,6 +98,7 @@ class ChatClient:
             try:
                 return (yield from self._attempt(request, attempt, deadline))
             except _Failure as failure:
+                failure.why = _redacted(failure.why, self.endpoint)
                 if not failure.again or attempt == self.endpoint.attempts:
                     tries = "" if attempt == 1 else f", after {attempt} attempts"
                     raise EndpointFailed(f"{failure.why}{tries}") from failure
@@ -273,7 +274,7 @@ def served_models(endpoint: Endpoint, *, seconds: float = 5.0) -> list[str]:
     except (AddressRefused, BrokenStream) as error:
         raise EndpointFailed(str(error)) from error
     except _Failure as failure:
-        raise EndpointFailed(failure.why) from failure
+        raise EndpointFailed(_redacted(failure.why, endpoint)) from failure
 
 
 def _http_client(endpoint: Endpoint, resolve: guard.Resolve) -> httpx2.AsyncClient:
@@ -285,6 +286,12 @@ def _http_client(endpoint: Endpoint, resolve: guard.Resolve) -> httpx2.AsyncClie
         trust_env=False,
         follow_redirects=False,
     )
+
+
+def _redacted(words: str, endpoint: Endpoint) -> str:
+    """Some servers repeat a key that they refuse."""
+    key = endpoint.key.get_secret_value() if endpoint.key is not None else ""
+    return words.replace(key, "(the key)") if key else words
 
 
 def _credentials(endpoint: Endpoint) -> dict[str, str]:
@@ -336,7 +343,7 @@ async def _wait(task: asyncio.Task[Any], seconds: float) -> None:
 def _decoded(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BrokenStream(f"a piece of the answer is not JSON: {text[:80]!r}") from error
 
 
@@ -353,7 +360,7 @@ async def _refusal(response: httpx2.Response) -> _Failure:
     body = (await _limited(response, _MAX_ERROR_BYTES)).decode(errors="replace")
     try:
         words = error_text(json.loads(body))
-    except ValueError:
+    except (ValueError, RecursionError):
         words = error_text(body) or response.reason_phrase
     return _Failure(f"HTTP {status}: {words}", again=status in _TRY_AGAIN, wait=_asked_wait(response))
 

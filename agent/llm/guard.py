@@ -82,7 +82,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         url, host = request.url, request.url.host
         port = url.port or (443 if url.scheme == "https" else 80)
-        addresses = await self._addresses(host, port)
+        addresses = await self._addresses(request, host, port)
         in_clear = url.scheme == "http" and "authorization" in request.headers
         if in_clear and any(ip_address(address.partition("%")[0]).is_global for address in addresses):
             raise AddressRefused(f"{host} is a public address: a key is only sent there over https")
@@ -102,12 +102,16 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
                 failed = error
         raise failed or httpx2.ConnectError(f"{host} has no address")
 
-    async def _addresses(self, host: str, port: int) -> Sequence[str]:
+    async def _addresses(self, request: httpx2.Request, host: str, port: int) -> Sequence[str]:
         try:
             addresses: Sequence[str] = [str(ip_address(host))]
         except ValueError:
+            patience = request.extensions.get("timeout", {}).get("connect")
             try:
-                addresses = await self._resolve(host, port)
+                async with asyncio.timeout(patience):
+                    addresses = await self._resolve(host, port)
+            except TimeoutError as error:
+                raise httpx2.ConnectTimeout(f"{host} cannot be found in time") from error
             except OSError as error:
                 raise httpx2.ConnectError(f"{host} cannot be found: {error}") from error
         for address in addresses:

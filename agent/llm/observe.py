@@ -44,7 +44,7 @@ _HINTS: tuple[tuple[str, str], ...] = (
 def observation(evaluation: Evaluation, source: str, *, prototype: str, tokens: int) -> str:
     """The judgement of `source`, in at most about `tokens` tokens."""
     lines = source.split("\n")
-    parts = [f"{evaluation.verdict.replace('_', ' ')}: {_folded(evaluation.message)}"]
+    parts = [f"{evaluation.verdict.replace('_', ' ')}: {_folded(evaluation.message)}", *_times(evaluation)]
     if evaluation.verdict == "compile_error" and evaluation.compile is not None:
         parts = ["compile error", *compile_parts(evaluation.compile, lines, prototype)]
     elif evaluation.verdict == "passed" and evaluation.metrics is not None:
@@ -52,6 +52,16 @@ def observation(evaluation: Evaluation, source: str, *, prototype: str, tokens: 
     else:
         parts += _failure_parts(evaluation, lines)
     return within(parts, tokens)
+
+
+def _times(evaluation: Evaluation) -> list[str]:
+    timing = evaluation.timing
+    if timing is None:
+        return []
+    took = timing.candidate_us
+    said = [f"takes {took.median:.4g} µs ({took.low:.4g} to {took.high:.4g})"]
+    said += [f"{b.name} takes {b.us:.4g} µs: speedup {b.speedup:.2f}" for b in timing.baselines]
+    return ["; ".join(said)]
 
 
 def compilation_observation(
@@ -88,7 +98,8 @@ def compile_parts(compilation: Compilation, lines: Sequence[str], prototype: str
         parts.append(f"and {more} more like these")
     if not errors:
         parts.append(_tail(compilation.log))
-    said = "\n".join(d.message for d in errors) + compilation.log
+    # Candidates choose the words of messages: patterns look at a part of bounded length.
+    said = "\n".join(d.message[:300] for d in errors[:8]) + "\n" + compilation.log[:4000]
     parts += [
         f"hint: {hint.format(prototype=prototype)}"
         for pattern, hint in _HINTS
@@ -267,7 +278,7 @@ def _code(lines: Sequence[str], number: int) -> str:
 
 def _folded(text: str) -> str:
     """Template arguments nobody reads are left out, and long texts cut in the middle."""
-    text = _without_arguments(re.sub(r"\s*detected during:?.*", "", text, flags=re.DOTALL))
+    text = _without_arguments(text[:4000].split("detected during")[0].rstrip())
     return text if len(text) <= _LONG else f"{text[: _LONG - 60]} … {text[-50:]}"
 
 

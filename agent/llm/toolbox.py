@@ -283,18 +283,18 @@ def spoken_calls(text: str) -> list[ToolCall]:
     Understood are `<tool_call>{...}</tool_call>`, and an answer that is nothing but one such object, fenced
     or not, where it names a tool there is.
     """
-    bodies = re.findall(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|\Z)", text, re.DOTALL)
+    bodies = [part.split("</tool_call>")[0] for part in text.split("<tool_call>")[1:]]
     if not bodies:
-        alone = re.fullmatch(r"\s*(?:```\w*\n)?(\{.*\})\s*(?:```)?\s*", text, re.DOTALL)
-        bodies = [alone.group(1)] if alone else []
+        alone = text.strip().removeprefix("```json").strip("`").strip()
+        bodies = [alone] if alone.startswith("{") else []
     calls: list[ToolCall] = []
     for body in bodies:
         try:
-            said = json.loads(body)
+            said = _object(body)
         except ValueError:
             continue
         arguments = said.get("arguments", said.get("parameters", {}))
-        if said.get("name") in TOOLS:
+        if str(said.get("name")) in TOOLS:
             raw = arguments if isinstance(arguments, str) else json.dumps(arguments)
             calls.append(ToolCall(id=f"spoken_{len(calls)}", name=said["name"], arguments=raw))
     return calls
@@ -337,9 +337,12 @@ def _judged(trajectory: Trajectory, number: int) -> Turn:
 
 def _object(raw: str) -> dict[str, Any]:
     """The arguments as an object. Raises ValueError. Nothing at all is an empty one."""
-    parsed = json.loads(raw) if raw.strip() else {}
-    if isinstance(parsed, str):  # encoded twice, as small models do
-        parsed = json.loads(parsed)
+    try:
+        parsed = json.loads(raw) if raw.strip() else {}
+        if isinstance(parsed, str):  # encoded twice, as small models do
+            parsed = json.loads(parsed)
+    except RecursionError as error:
+        raise ValueError("they are nested too deeply") from error
     if not isinstance(parsed, dict):
         raise ValueError("they must be one JSON object")
     return parsed

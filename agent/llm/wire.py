@@ -86,6 +86,11 @@ class BrokenStream(Exception):
     """The answer cannot be read, or ended before its end. Worth another try."""
 
 
+def storable(text: str) -> str:
+    """Without what neither UTF-8 nor a database can hold: half surrogates and NUL."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+
+
 def estimated_tokens(text: str) -> int:
     """An estimate for code and English: three and a third bytes a token."""
     return -(-len(text.encode(errors="replace")) * 3 // 10)
@@ -108,6 +113,12 @@ class Assembly:
             raise BrokenStream("a piece of the answer is no JSON object")
         if chunk.get("error"):
             raise BrokenStream(f"the server broke off: {error_text(chunk)}")
+        try:
+            return self._add(chunk)
+        except (TypeError, AttributeError, ValueError, KeyError) as error:
+            raise BrokenStream("a piece of the answer is not of the API's form") from error
+
+    def _add(self, chunk: Mapping[str, Any]) -> list[tuple[str, bool]]:
         self._count(chunk.get("usage"))
         said: list[tuple[str, bool]] = []
         for choice in chunk.get("choices") or ():
@@ -124,14 +135,14 @@ class Assembly:
         said = []
         thought = delta.get("reasoning_content") or delta.get("reasoning")
         if isinstance(thought, str) and thought:
-            self.reasoning += thought
+            self.reasoning += (thought := storable(thought))
             said.append((thought, True))
         text = delta.get("content")
         if isinstance(text, str) and text:
-            self.text += text
+            self.text += (text := storable(text))
             said.append((text, False))
         if isinstance(delta.get("refusal"), str):
-            self.refusal += delta["refusal"]
+            self.refusal += storable(delta["refusal"])
         for position, call in enumerate(delta.get("tool_calls") or ()):
             if isinstance(call, Mapping):
                 self._call(position, call)
@@ -143,18 +154,18 @@ class Assembly:
             index if isinstance(index, int) else position, {"id": "", "name": "", "arguments": ""}
         )
         function = call.get("function") or {}
-        known["id"] = known["id"] or str(call.get("id") or "")
-        known["name"] += str(function.get("name") or "")
+        known["id"] = known["id"] or storable(str(call.get("id") or ""))
+        known["name"] += storable(str(function.get("name") or ""))
         arguments = function.get("arguments")
         if isinstance(arguments, Mapping):  # some servers send them parsed
             arguments = json.dumps(arguments)
-        known["arguments"] += arguments or ""
+        known["arguments"] += storable(arguments or "")
 
     def _count(self, usage: Any) -> None:
         if not isinstance(usage, Mapping):
             return
         prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
-        if isinstance(prompt, int) and isinstance(completion, int):
+        if isinstance(prompt, int) and isinstance(completion, int) and prompt >= 0 <= completion:
             self.usage = Usage(prompt_tokens=prompt, completion_tokens=completion)
 
     def completion_estimate(self) -> int:
@@ -189,5 +200,5 @@ def error_text(body: Any) -> str:
     error = body.get("error", body) if isinstance(body, Mapping) else body
     if isinstance(error, Mapping):
         error = error.get("message") or error.get("detail") or json.dumps(error)
-    words = " ".join(str(error).split())
+    words = " ".join(storable(str(error)).split())
     return words if len(words) <= 300 else words[:299] + "…"

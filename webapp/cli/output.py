@@ -20,7 +20,12 @@ def dump(document: Any) -> None:
 
 def say(text: str) -> None:
     """Progress and logs: stderr, so that stdout stays a result."""
-    print(text, file=sys.stderr, flush=True)
+    print(printable(text), file=sys.stderr, flush=True)
+
+
+def printable(text: str) -> str:
+    """Words of candidates and models, on a terminal, must stay words: no escape sequences."""
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text)
 
 
 def one_line(problem: Problem) -> str:

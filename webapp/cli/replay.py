@@ -21,7 +21,7 @@ from sandbox.errors import TaskProblem
 from sandbox.tasks.load import load_task
 from sandbox.types import Problem
 from webapp.cli.language_model import read_recording
-from webapp.cli.output import GOOD, NOT_GOOD, dump, say
+from webapp.cli.output import GOOD, NOT_GOOD, dump, printable, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -133,11 +133,11 @@ def _show(
         model = f" ({recording.head.model['model']})" if recording.head and recording.head.model else ""
         print(f"{started.task.name}: {started.policy}{model}, {started.backend}, {started.target}")
     for turn in turns:
-        print("\n".join(_lines(turn, again.get(turn.number))))
+        print(printable("\n".join(_lines(turn, again.get(turn.number)))))
         if options.turn is not None:
             for exchange in recording.exchanges:
                 if exchange.turn == turn.number:
-                    print("\n".join(_exchange(exchange)))
+                    print(printable("\n".join(_exchange(exchange))))
             print(turn.source)
         if options.step and turn is not turns[-1]:
             sys.stderr.write("Enter for the next turn ")

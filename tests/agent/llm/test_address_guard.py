@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 
@@ -143,3 +144,15 @@ def test_a_key_does_not_travel_in_clear_to_the_public() -> None:
     endpoint = Endpoint(base_url="http://model.example/v1", model="m", key=SecretStr("sk-1"))
     with pytest.raises(EndpointFailed, match="only sent there over https"):
         ask(endpoint, ["1.1.1.1"])
+
+
+def test_a_name_server_that_does_not_answer_is_not_waited_for() -> None:
+    async def never(host: str, port: int) -> Sequence[str]:
+        await asyncio.sleep(60)
+        return []
+
+    endpoint = Endpoint(base_url="https://model.example/v1", model="m", connect_seconds=0.2, attempts=1)
+    client = ChatClient(endpoint, cancel=Cancellation(), resolve=never)
+    with pytest.raises(EndpointFailed, match="no connection within"):
+        list(client.ask(Request([Message(role="user", content="?")]), deadline=time.monotonic() + 10))
+    client.close()

@@ -263,7 +263,7 @@ def test_requests_keep_the_pace_asked_for() -> None:
 
 
 def test_the_key_is_sent_and_never_shown() -> None:
-    with serving([status(401, "no"), GOOD]) as server:
+    with serving([status(401, "sk-very-secret is no key of ours"), GOOD]) as server:
         endpoint = server.endpoint(key=SecretStr("sk-very-secret"))
         client = ChatClient(endpoint, cancel=Cancellation())
         with pytest.raises(EndpointFailed) as caught:
