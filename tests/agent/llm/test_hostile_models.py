@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from playing import KERNEL, compiled, play, refused_by_nvcc, rewritten
 
-from agent.events import event_adapter
+from agent.events import Event, event_adapter
 from agent.limits import Limits
 from agent.llm.answers import read
 from agent.llm.observe import compilation_observation, observation
@@ -90,11 +91,14 @@ def test_any_answer_is_read(pieces: list[str]) -> None:
 def test_any_arguments_come_to_an_observation(tool: str, arguments: Any) -> None:
     toolbox = Toolbox(Given())
     toolbox.scratch.write("kernel.cu", KERNEL)
-    using = toolbox.use(At(1, Trajectory(), "t", None, 200), tool, json.dumps(arguments))
-    with pytest.raises(StopIteration) as ended:
-        while True:
-            next(using)
-    assert ended.value.value.observation
+    said: list[str] = []
+
+    def use() -> Generator[Event, None, None]:
+        used = yield from toolbox.use(At(1, Trajectory(), "t", None, 200), tool, json.dumps(arguments))
+        said.append(used.observation)
+
+    list(use())
+    assert said[0]
 
 
 @pytest.mark.parametrize(
