@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KernelMetrics, LineMetrics, Metrics } from "../src/generated/events";
-import { access, familyNotes, lineCosts, scaleStep } from "../src/state/metrics";
+import { access, familyNotes, lineCosts, mergeLines, scaleStep } from "../src/state/metrics";
 
 function line(known: Partial<LineMetrics>): LineMetrics {
   return {
@@ -20,7 +20,10 @@ function line(known: Partial<LineMetrics>): LineMetrics {
     divergent_branches: 0,
     branches: 0,
     barriers: 0,
+    barriers_executed: 0,
+    useless_barriers: 0,
     atomics: 0,
+    atomic_lanes_per_address: null,
     local_bytes: 0,
     flop: 0,
     ...known,
@@ -49,6 +52,25 @@ describe("access", () => {
   it("assumes 4-byte elements where the useful bytes are not known", () => {
     expect(access(10, 320, 0)?.ideal).toBe(4);
     expect(access(10, 20, 0)?.waste).toBe(0);
+  });
+});
+
+describe("mergeLines", () => {
+  it("adds counts and weights averages by what they are averages over", () => {
+    const few = line({ instructions: 100, active_threads_per_warp: 32, atomics: 1, atomic_lanes_per_address: 32 });
+    const many = line({ instructions: 300, active_threads_per_warp: 16, atomics: 3, atomic_lanes_per_address: 8 });
+    const merged = mergeLines([[few], [many]].map((lines) => ({ lines }) as KernelMetrics)).get(1);
+    expect(merged).toMatchObject({
+      line: 1,
+      instructions: 400,
+      active_threads_per_warp: 20,
+      atomics: 4,
+      atomic_lanes_per_address: 14,
+    });
+  });
+  it("knows no average over nothing", () => {
+    const merged = mergeLines([[line({})], [line({})]].map((lines) => ({ lines }) as KernelMetrics)).get(1);
+    expect(merged).toMatchObject({ active_threads_per_warp: 0, atomic_lanes_per_address: null });
   });
 });
 

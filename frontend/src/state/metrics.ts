@@ -39,15 +39,29 @@ export function mergeLines(kernels: readonly KernelMetrics[]): Map<number, LineM
   return merged;
 }
 
+/** Counts add up; averages are weighted by what they are averages over. */
 function addRows(a: LineMetrics, b: LineMetrics): LineMetrics {
   const sum = { ...a };
-  for (const key of Object.keys(a) as (keyof LineMetrics)[]) sum[key] = a[key] + b[key];
+  for (const key of Object.keys(a) as (keyof LineMetrics)[]) {
+    if (key !== "atomic_lanes_per_address") sum[key] = a[key] + b[key];
+  }
   sum.line = a.line;
-  const executed = a.instructions + b.instructions;
-  sum.active_threads_per_warp = executed
-    ? (a.active_threads_per_warp * a.instructions + b.active_threads_per_warp * b.instructions) / executed
-    : 0;
+  sum.active_threads_per_warp =
+    weighted(a.active_threads_per_warp, a.instructions, b.active_threads_per_warp, b.instructions) ?? 0;
+  sum.atomic_lanes_per_address = weighted(
+    a.atomic_lanes_per_address,
+    a.atomics,
+    b.atomic_lanes_per_address,
+    b.atomics,
+  );
   return sum;
+}
+
+/** null: an average over nothing. */
+function weighted(a: number | null, ofA: number, b: number | null, ofB: number): number | null {
+  const [weightA, weightB] = [a === null ? 0 : ofA, b === null ? 0 : ofB];
+  const all = weightA + weightB;
+  return all > 0 ? ((a ?? 0) * weightA + (b ?? 0) * weightB) / all : null;
 }
 
 interface Access {
