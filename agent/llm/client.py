@@ -156,6 +156,7 @@ class ChatClient:
             reasoning=assembly.reasoning,
             refusal=assembly.refusal,
             tool_calls=assembly.calls(),
+            tokens=assembly.tokens,
             finish_reason=assembly.reason(),
             usage=usage,
             seconds=time.monotonic() - began,
@@ -193,6 +194,8 @@ class ChatClient:
         }
         if self.endpoint.usage_in_stream:
             body["stream_options"] = {"include_usage": True}
+        if self.endpoint.logprobs:
+            body["logprobs"] = True
         if request.tools:
             body["tools"] = list(request.tools)
         return body

@@ -44,6 +44,14 @@ the whole source, not a part of it
 ```
 Where nothing is left to gain on a source that passed, answer instead with one line
 DONE: why
+
+For the function
+```c
+{task}```
+an answer would be
+PLAN: a thread per element, and a loop in case the grid is smaller than the array
+```cuda
+{example}```
 """
 _TOOLS = """
 You work with tools, in a scratch folder that holds kernel.cu. Think briefly, call a tool, look at what it
@@ -115,7 +123,9 @@ def _base(judged: Sequence[Turn], best: Turn | None) -> Turn | None:
 def system(spec: TaskSpec, *, tools: bool) -> str:
     language = "C function" if spec.language == "c" else "PyTorch module"
     rules = _RULES.format(language=language, prototype=spec.prototype)
-    return f"{rules}{_TOOLS if tools else _REWRITE}\n{_DATA}"
+    shown = skills()["workflow"]
+    how = _TOOLS if tools else _REWRITE.format(task=shown.task, example=shown.examples[0].source)
+    return f"{rules}{how}\n{_DATA}"
 
 
 def task(spec: TaskSpec, target: str) -> list[Section]:
@@ -141,7 +151,8 @@ def inputs(spec: TaskSpec) -> str:
     if spec.sizes:
         sizes = ", ".join(f"{name} = {size}" for name, size in spec.sizes.items())
         lines.append(f"measured at: {sizes}; judged at many others too")
-    lines += [note for note in spec.notes if not note.startswith("sizes:")][:8]
+    told = {"sizes", *(parameter.name for parameter in spec.parameters)}
+    lines += [note for note in spec.notes if note.split(":")[0] not in told][:8]
     if spec.tolerance_rule:
         lines.append(f"accuracy: {spec.tolerance_rule}")
     return "\n".join(lines)

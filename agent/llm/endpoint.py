@@ -29,6 +29,7 @@ class Endpoint(Data):
     temperature: float | None = Field(default=0.2, ge=0)
     top_p: float | None = Field(default=0.9, gt=0, le=1)
     seed: int | None = None
+    logprobs: bool = False  # ask for the log-probability of each token, for training
     # Sizes, in tokens.
     context_tokens: int = Field(default=32768, ge=2048)  # prompt and answer together
     answer_tokens: int = Field(default=4096, ge=64)

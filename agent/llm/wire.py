@@ -64,6 +64,13 @@ class Usage(Data):
         )
 
 
+class Token(Data):
+    """One sampled token, where the server tells."""
+
+    text: str
+    logprob: float  # natural logarithm of its probability under the sampling policy
+
+
 class Answer(Data):
     """One whole answer of a model."""
 
@@ -71,6 +78,7 @@ class Answer(Data):
     reasoning: str = ""  # what it thought aloud, where the server tells it apart
     refusal: str = ""
     tool_calls: list[ToolCall] = Field(default_factory=list)
+    tokens: list[Token] = Field(default_factory=list)  # empty unless the endpoint was set to ask for them
     finish_reason: FinishReason
     usage: Usage
     seconds: float
@@ -105,6 +113,7 @@ class Assembly:
     refusal: str = ""
     finish: str | None = None
     usage: Usage | None = None
+    tokens: list[Token] = field(default_factory=list)
     _calls: dict[int, dict[str, str]] = field(default_factory=dict)
 
     def add(self, chunk: Any) -> list[tuple[str, bool]]:
@@ -127,6 +136,8 @@ class Assembly:
             delta = choice.get("delta") or choice.get("message") or {}
             if isinstance(delta, Mapping):
                 said += self._delta(delta)
+            for token in (choice.get("logprobs") or {}).get("content") or ():
+                self.tokens.append(Token(text=storable(token["token"]), logprob=float(token["logprob"])))
             if choice.get("finish_reason"):
                 self.finish = str(choice["finish_reason"])
         return said

@@ -101,6 +101,7 @@ def test_the_source_archive_and_the_wheel_hold_what_is_needed(installed: Path) -
     assert (packages / "sandbox/emulator/runtime/abi.h").is_file()
     assert (packages / "sandbox/recorder/harness/main.cpp").is_file()
     assert (packages / "webapp/gallery/examples/pytorch/bias_gelu_layernorm.py").is_file()
+    assert (packages / "agent/skills/coalescing.md").is_file()
     assert not (packages / "sandbox/_native").exists()
     assert (packages / "webapp/static/ide/.vite/manifest.json").is_file() == FRONT_END.is_file()
     # Neither the web nor torch came along.
@@ -133,3 +134,14 @@ def test_an_installed_command_says_what_the_machine_can_do(installed: Path, data
     # It used the native parts it was given: had it needed others, it would have built them.
     built = [entry.name for entry in (data / "cache/native").iterdir()]
     assert "objects" not in built
+
+
+def test_an_installed_command_replays_and_says_what_a_model_needs(installed: Path, data: Path) -> None:
+    recorded = ROOT / "tests/fixtures/recordings/saxpy_rewritten.jsonl"
+    finished = kernelwright(installed, data, "replay", recorded)
+    assert finished.returncode == 0, finished.stderr
+    assert "guard the last element too" in finished.stdout
+    model = ("--policy", "llm", "--base-url", "https://host/v1", "--model", "m")
+    finished = kernelwright(installed, data, "translate", ROOT / "examples/c/saxpy.c", *model)
+    assert finished.returncode == 2
+    assert "pip install 'kernelwright[llm]'" in finished.stderr

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 TURNS, SECONDS = 12, 3600.0
 _ADDRESS, _MODEL = "KERNELWRIGHT_LLM_BASE_URL", "KERNELWRIGHT_LLM_MODEL"
 _KEY = "KERNELWRIGHT_LLM_API_KEY"
+_INSTALL = "pip install 'kernelwright[llm]'"
 _ALLOW = "KERNELWRIGHT_LLM_ALLOW"
 
 
@@ -72,7 +73,7 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
 def endpoint_of(options: argparse.Namespace) -> Endpoint:
     """Raises TaskProblem with what is missing or wrong."""
     if find_spec("httpx2") is None:
-        raise _wrong("no_client", "asking a language model needs httpx2", "pip install 'kernelwright[llm]'")
+        raise _wrong("no_client", "asking a language model needs httpx2", f"get it: {_INSTALL}")
     from agent.llm.endpoint import Endpoint
 
     if not options.base_url or not options.model:
@@ -110,7 +111,7 @@ def examine() -> tuple[bool, str, str]:
     if not base_url:
         return False, "none is named", f"set {_ADDRESS} and {_MODEL}: docs/language-model.md"
     if find_spec("httpx2") is None:
-        return False, base_url, "pip install 'kernelwright[llm]'"
+        return False, base_url, _INSTALL
     from agent.llm.client import EndpointFailed, served_models
     from agent.llm.endpoint import Endpoint
 

@@ -84,6 +84,20 @@ def test_thoughts_are_told_from_text_and_refusals_from_both() -> None:
     assert heard.answer.refusal == "I would rather not."
 
 
+def test_the_probability_of_each_token_is_kept_where_it_was_asked_for() -> None:
+    def piece(text: str, logprob: float) -> str:
+        chunk = delta(content=text)
+        chunk["choices"][0]["logprobs"] = {
+            "content": [{"token": text, "logprob": logprob, "top_logprobs": []}]
+        }
+        return json.dumps(chunk)
+
+    heard = ask(raw_events(piece("A ", -0.25), piece("warp", -1.5), json.dumps(delta("stop"))), logprobs=True)
+    assert [(token.text, token.logprob) for token in heard.answer.tokens] == [("A ", -0.25), ("warp", -1.5)]
+    assert heard.requests[0]["logprobs"] is True
+    assert ask(says("x")).answer.tokens == []
+
+
 def test_tool_calls_are_put_together_from_their_pieces() -> None:
     heard = ask(calls(("read_file", {"name": "kernel.cu"}), ("compile", {})))
     assert [(c.id, c.name, json.loads(c.arguments)) for c in heard.answer.tool_calls] == [

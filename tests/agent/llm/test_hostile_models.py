@@ -47,6 +47,7 @@ CHUNKS = JSON | st.fixed_dictionaries(
                 optional={
                     "index": JSON,
                     "finish_reason": JSON,
+                    "logprobs": JSON | keyed("content"),
                     "message": JSON | keyed(*FIELDS),
                     "delta": JSON
                     | keyed(*FIELDS)

@@ -13,6 +13,7 @@ from playing import KERNEL, Played, measured, play, refused_by_nvcc, rewritten, 
 from agent.events import ActionTaken, Answered, Edited, Reflected, TurnStarted
 from agent.limits import Limits
 from agent.llm.endpoint import Price
+from agent.llm.skills import skills
 from sandbox.cancellation import Cancellation
 from sandbox.errors import TaskProblem
 
@@ -70,6 +71,9 @@ def test_each_prompt_holds_the_task_and_what_was_measured() -> None:
     ):
         assert tag in first
     assert "[PREV_CUDA]" not in first
+    assert (
+        skills()["workflow"].examples[0].source in first
+    )  # one example of the form, which the judge has seen
     assert f"[PREV_CUDA]\n{KERNEL}" in second
     assert "line 5 (1,024 sectors moved, 128 needed): x[i] *= 2.0f;" in second
     assert "[SKILL coalescing]" in second
