@@ -68,6 +68,7 @@ def _joined(g: Grammar, left: str, right: str) -> str:
 
 
 def _outer(g: Grammar, text: str, scalars: Sequence[str]) -> str:
+    text = text[1:-1] if _enclosed(text) else text
     if scalars and g.chance(0.5):
         return f"{g.pick(*scalars)} * ({text})"
     return f"{g.number(g.pick(0.5, 0.25, 2.0, 1.5, 0.1))} * ({text})"
