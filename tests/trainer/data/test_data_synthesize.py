@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -174,7 +175,7 @@ def test_users_programs_are_taken_or_left_out_with_the_reason(tmp_path: Path) ->
         (mine / name).write_bytes(text.encode(errors="surrogateescape"))
     (mine / "fine.toml").write_text("[sizes]\nn = 2000\n")
     (held / "known.jsonl").write_text(
-        json.dumps({"source": GIVEN["held.c"].replace("v", "w")}) + "\nnot a row\n"
+        json.dumps({"source": re.sub(r"\bv\b", "w", GIVEN["held.c"])}) + "\nnot a row\n"
     )
     more = ("--sources", str(mine), "--held-out", str(held), "--jobs", "2")
     code, report, said = synthesize(folder, *more, count="1")
