@@ -27,6 +27,7 @@ from sandbox.errors import TaskProblem
 from sandbox.gpu import bench as gpu_bench
 from sandbox.gpu.devices import NoDevice
 from sandbox.types import Problem
+from webapp.cli import bench_sort
 from webapp.cli.bench_programs import Trial, read_list, read_results, run_trials, write_result
 from webapp.cli.common import read_inputs, read_text
 from webapp.cli.output import GOOD, NOT_GOOD, OWN_FAULT, dump, say
@@ -220,6 +221,18 @@ def emulator(options: argparse.Namespace) -> int:
     return GOOD
 
 
+def thrust_sort(options: argparse.Namespace) -> int:
+    """A Thrust sort of a million keys, from empty caches."""
+    result = bench_sort.measure(os.cpu_count() or 1)
+    if options.json:
+        dump({"benchmark": "thrust-sort", "machine": _machine(), **result})
+    else:
+        print(f"{_machine()}\n\n{bench_sort.text(result)}")
+    if not result["sorted"] or result["errors"]:
+        return OWN_FAULT
+    return GOOD if result["seconds"] <= bench_sort.GOAL_SECONDS else NOT_GOOD
+
+
 def gpu(options: argparse.Namespace) -> int:
     """What a card and the GPU backend can do: bandwidth, timing of a kernel against itself and against less
     work (--repeat: comparisons of a kernel with itself; 200 show a false-positive rate)."""
@@ -259,4 +272,5 @@ BENCHMARKS: dict[str, Callable[[argparse.Namespace], int]] = {
     "functions": functions,
     "gpu": gpu,
     "programs": programs,
+    "thrust-sort": thrust_sort,
 }

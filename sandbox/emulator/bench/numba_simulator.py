@@ -55,6 +55,25 @@ def histogram(values: Any, bins: Any) -> None:
         cuda.atomic.add(bins, values[i] % bins.size, 1)
 
 
+@cuda.jit  # type: ignore[untyped-decorator, unused-ignore]
+def reduce(values: Any, sums: Any) -> None:
+    """With the tree down to one value in shared memory: the simulator has no shuffles."""
+    part = cuda.shared.array(64, float32)
+    x, total = cuda.threadIdx.x, float32(0)
+    for i in range(cuda.grid(1), values.size, cuda.gridsize(1)):
+        total += values[i]
+    part[x] = total
+    cuda.syncthreads()
+    step = cuda.blockDim.x // 2
+    while step:
+        if x < step:
+            part[x] += part[x + step]
+        cuda.syncthreads()
+        step //= 2
+    if x == 0:
+        sums[cuda.blockIdx.x] = part[0]
+
+
 def main() -> None:
     side = 32
     a = np.random.default_rng(1).random((side, side), dtype="f4")
@@ -64,6 +83,7 @@ def main() -> None:
     for name, work, launch in (
         ("product_naive", side**3, lambda: product_naive[grid, block](a, a, c)),
         ("product_tiled", side**3, lambda: product_tiled[grid, block](a, a, c)),
+        ("reduce", a.size, lambda: reduce[2, 64](a.reshape(-1), np.zeros(2, "f4"))),
         ("stencil", (side - 2) ** 2, lambda: stencil[grid, block](a, c)),
         ("histogram", numbers.size, lambda: histogram[2, 64](numbers, np.zeros(256, "u4"))),
     ):

@@ -66,7 +66,7 @@ inline void gather_lanes(Lanes& lanes, u32 mask, const Address* addresses, i64 o
   for (int start = 0; start < LANES; start += EIGHT) {
     u32 here = mask >> start & 0xff;
     __m512i all = sizeof(Address) == 8 ? _mm512_loadu_si512(addresses + start)
-                                       : _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(addresses + start)));
+                                       : _mm512_maskz_cvtepu32_epi64(0xff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(addresses + start)));
     all = _mm512_add_epi64(all, _mm512_set1_epi64(offset));
     if (sizeof(Address) == 4) all = _mm512_and_si512(all, _mm512_set1_epi64(0xffff'ffff));
     all = _mm512_maskz_compress_epi64(static_cast<__mmask8>(here), all);

@@ -53,15 +53,32 @@ void poison_dropped(const Lanes& lanes, u8* out) {
     for (u32 k = 0; k < Count; ++k) std::memset(out + (k * LANES + static_cast<u32>(std::countr_zero(rest))) * Size, 0xFF, Size);
 }
 
+// The lowest and highest address of a request, and all their bits.
+struct Reached {
+  u64 low = ~u64{0}, high = 0, bits = 0;
+
+  explicit Reached(const Lanes& lanes) {
+    Eight lows = ~Eight{}, highs{}, all{};
+    for (int start = 0; start < lanes.count; start += EIGHT) {
+      Flags where = first_flags(lanes.count - start);
+      Eight at = load_eight(lanes.address + start), some = reinterpret_cast<Eight>(where);
+      lows = (at | ~some) < lows ? at : lows;
+      highs = (at & some) > highs ? at : highs;
+      all |= at & some;
+    }
+    for (int i = 0; i < EIGHT; ++i) {
+      low = std::min<u64>(low, lows[i]);
+      high = std::max<u64>(high, highs[i]);
+      bits |= all[i];
+    }
+  }
+};
+
 // All within `size` bytes, and aligned?
 template <u32 Bytes>
 bool all_within(const Lanes& lanes, u64 size) {
-  u64 most = 0, all = 0;
-  for (int i = 0; i < lanes.count; ++i) {
-    most = std::max(most, lanes.address[i]);
-    all |= lanes.address[i];
-  }
-  return most + Bytes <= size && !(all & (Bytes - 1));
+  Reached reached(lanes);
+  return reached.high + Bytes <= size && !(reached.bits & (Bytes - 1));
 }
 
 inline void misaligned(Warp* warp, u32 site, u32 lane, u64 at, u32 bytes, const char* space) {
@@ -97,21 +114,26 @@ inline void bad_global(Warp* warp, u32 site, u32 lane, u64 at, u32 bytes) {
 
 // Global -------------------------------------------------------------------------------------------------------
 
+// The allocation that holds a range, often the one of the last access or of the one before; null: none.
+inline const Allocation* allocation_around(Worker& worker, u64 at, u64 bytes) {
+  if (worker.hint && worker.hint->holds(at, bytes)) return worker.hint;
+  std::swap(worker.hint, worker.other_hint);
+  if (worker.hint && worker.hint->holds(at, bytes)) return worker.hint;
+  const Allocation* found = worker.launch.device->find(at, bytes);
+  if (found && !found->in_heap) worker.hint = found;
+  return found;
+}
+
 // Finds the allocation of each lane and drops lanes that have none (addresses that the host lends become those at
-// which its memory is seen); the common case is that all share one, the one of
-// the last access.
+// which its memory is seen); the common case is that all share one, the one of the last access or of the one before.
 template <u32 Bytes>
 const Allocation* check_global(Warp* warp, u32 site, Lanes& lanes) {
-  u64 low = ~u64{0}, high = 0, all = 0;
-  for (int i = 0; i < lanes.count; ++i) {
-    low = std::min(low, lanes.address[i]);
-    high = std::max(high, lanes.address[i]);
-    all |= lanes.address[i];
-  }
-  if (all & (Bytes - 1)) drop_misaligned<Bytes>(warp, site, lanes, "global");
-  const Allocation* hint = warp->worker->hint;
-  if (hint && low >= hint->address && hint->holds(high, Bytes)) return hint;
+  Reached reached(lanes);
+  if (reached.bits & (Bytes - 1)) drop_misaligned<Bytes>(warp, site, lanes, "global");
   const Device& device = *warp->worker->launch.device;
+  u64 distance = reached.high - reached.low;
+  if (reached.low <= reached.high && distance < RANGE_BYTES)
+    if (const Allocation* common = allocation_around(*warp->worker, reached.low, distance + Bytes)) return common;
   if (device.lends()) {
     bool moved = false;
     for (int i = 0; i < lanes.count; ++i) {
@@ -121,27 +143,12 @@ const Allocation* check_global(Warp* warp, u32 site, Lanes& lanes) {
     }
     if (moved) return check_global<Bytes>(warp, site, lanes);
   }
-  hint = device.find(low, Bytes);
-  if (hint && hint->holds(high, Bytes)) {
-    if (!hint->in_heap) warp->worker->hint = hint;
-    return hint;
-  }
   drop_lanes(lanes, [&](u32 lane, u64 at) {
     if (device.find(at, Bytes)) return false;
     bad_global(warp, site, lane, at, Bytes);
     return true;
   });
   return nullptr;  // several allocations
-}
-
-// The allocation that holds a range, often the one of the last access or of the one before; null: none.
-inline const Allocation* allocation_around(Worker& worker, u64 at, u64 bytes) {
-  if (worker.hint && worker.hint->holds(at, bytes)) return worker.hint;
-  std::swap(worker.hint, worker.other_hint);
-  if (worker.hint && worker.hint->holds(at, bytes)) return worker.hint;
-  const Allocation* found = worker.launch.device->find(at, bytes);
-  if (found && !found->in_heap) worker.hint = found;
-  return found;
 }
 
 inline const Allocation* allocation_of(Warp* warp, const Allocation* common, u64 at, u32 bytes) {

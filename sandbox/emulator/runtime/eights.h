@@ -43,7 +43,7 @@ inline Flags first_flags(int count) {
 // Small numbers, as of lanes.
 inline Eight widened(const u8* from) {
 #ifdef __AVX512F__
-  return reinterpret_cast<Eight>(_mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
+  return reinterpret_cast<Eight>(_mm512_maskz_cvtepu8_epi64(0xff, _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
 #else
   Eight values;
   for (int i = 0; i < EIGHT; ++i) values[i] = from[i];
@@ -69,7 +69,7 @@ inline Eight gather_words(u64 base, Eight offset, Flags where) {
 #ifdef __AVX512F__
   __m256i words = _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), static_cast<__mmask8>(bits_of(where)),
                                               reinterpret_cast<__m512i>(offset), reinterpret_cast<const void*>(base), 1);
-  return reinterpret_cast<Eight>(_mm512_cvtepu32_epi64(words));
+  return reinterpret_cast<Eight>(_mm512_maskz_cvtepu32_epi64(0xff, words));
 #else
   Eight values{};
   for (int i = 0; i < EIGHT; ++i)

@@ -27,6 +27,12 @@ Marks joined(const Look& look, Marks old, Marks mine, Flags where);
 // The writers' marks after one more write.
 Marks after_write(const Look& look, Marks old, Marks mine);
 
+// Do marks say of all of these granules that several blocks read them, and will a further read change nothing?
+inline bool all_read_widely(const Look& look, Marks old, Flags where) {
+  Flags widely = (old >= look.first) & ((old & (BYTES_MASK | STRONG | NARROW | BLOCKS)) == (BYTES_MASK | BLOCKS));
+  return look.blocks_stay && !any(where & ~widely);
+}
+
 // Reads whose marks say all that there is to say.
 inline Flags known_read(const Look& look, Marks old, Marks mine) {
   Marks changed = old ^ mine;

@@ -60,6 +60,7 @@ void read_lanes(const Access& access, RaceMark mine, const Lanes& lanes) {
     Part::each_word(access, [&](u64 word) {
       u64 base = Device::READERS_BASE + word;
       Marks old = gather(base, part.place, part.where);
+      if (all_read_widely(look, old, part.where)) return;
       Flags open = part.where & ~known_read(look, old, part.mine);
       if (!any(open)) return;
       Flags again = repeats(part.place, open), first = open & ~again;

@@ -282,15 +282,15 @@ bool usable(const Access& access, u64 at) {
 }
 
 bool in_a_row(const Lanes& lanes, u32 bytes) {
-  if (lanes.count != LANES || bytes < 4) return false;
+  if (lanes.count != LANES || bytes < 4 || lanes.address[1] - lanes.address[0] != bytes) return false;
   u64 off = 0;
   for (u32 i = 0; i < LANES; ++i) off |= lanes.address[i] ^ (lanes.address[0] + u64{i} * bytes);
   return off == 0;
 }
 
 bool at_one_place(const Lanes& lanes) {
-  u64 off = 0;
-  for (int i = 1; i < lanes.count; ++i) off |= lanes.address[i] ^ lanes.address[0];
+  u64 off = lanes.address[0] ^ lanes.address[1];
+  for (int i = 2; !off && i < lanes.count; ++i) off = lanes.address[i] ^ lanes.address[0];
   return off == 0;
 }
 
