@@ -21,6 +21,7 @@ from typing import Any
 from agent.events import TurnEnded
 from agent.trajectory import Trajectory
 from agent.translate import TranslateRequest, translate
+from sandbox.agreement import run as agreement
 from sandbox.cancellation import Cancellation
 from sandbox.emulator.bench import run as emulator_bench
 from sandbox.errors import TaskProblem
@@ -51,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--results", type=Path, metavar="FILE", help="append each program's result; go on where it ends"
     )
     parser.add_argument("--jobs", type=int, default=1, help="programs at a time (default 1)")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the page there, not to stdout")
     parser.add_argument("--no-build", action="store_true", help="take the programs as they were built")
     parser.add_argument("--exec-options", default="", metavar='"..."', help="for kernelwright exec")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
@@ -247,6 +249,16 @@ def gpu(options: argparse.Namespace) -> int:
     return GOOD if gpu_bench.good(result) else NOT_GOOD
 
 
+def emulator_vs_card(options: argparse.Namespace) -> int:
+    """The suite of small kernels in the emulator and on a card: outputs, and counts from Nsight Compute."""
+    try:
+        result = agreement.measure(say)
+    except NoDevice as missing:
+        raise TaskProblem(Problem(kind="no_gpu", message=str(missing), hint=missing.how)) from missing
+    agreement.tell(result, options.out, as_json=options.json)
+    return GOOD if result.good else NOT_GOOD
+
+
 def _cell(text: str) -> str:
     return " ".join(text.replace("|", "\\|").split())
 
@@ -268,6 +280,7 @@ def _cpuinfo() -> Sequence[str]:
 
 BENCHMARKS: dict[str, Callable[[argparse.Namespace], int]] = {
     "emulator": emulator,
+    "emulator-vs-card": emulator_vs_card,
     "first-kernel": first_kernel,
     "functions": functions,
     "gpu": gpu,
