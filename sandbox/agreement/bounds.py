@@ -265,10 +265,12 @@ def outputs(case: Case, flags: Flags, ours: Mapping[str, Array], theirs: Mapping
         if mine.dtype.kind != "f":
             over, worst = True, math.inf
             continue
-        a, b = mine.astype("float64"), other.astype("float64")
-        distance = float(np.max(np.abs(a - b))) if np.isfinite(a).all() and np.isfinite(b).all() else math.inf
+        a, b = (side[different].astype("float64") for side in (mine, other))
+        finite = np.isfinite(a).all() and np.isfinite(b).all()
+        distance = float(np.max(np.abs(a - b))) if finite else math.inf
         worst = max(worst, distance)
-        over |= not distance <= tolerance(case, flags, b, mine.dtype)
+        allowed = tolerance(case, flags, other.astype("float64"), mine.dtype)
+        over |= not allowed or not finite or distance > allowed
     note = f"{differing} elements differ, by {worst:.3g} at most" if differing else "the same bits"
     verdict: Verdict = "over" if over else "ok"
     if case.numbers == "approximate":
@@ -287,7 +289,8 @@ def tolerance(case: Case, flags: Flags, values: Array, kind: np.dtype[Any]) -> f
         np.finfo(kind).eps
     )  # the distance of neighbours between 1 and 2: a truncation; twice a rounding
     roundings = unit / 2 if case.numbers == "exact" else unit
-    return case.chain * roundings * (1.0 + float(np.max(np.abs(values))))
+    largest = float(np.max(np.abs(values), where=np.isfinite(values), initial=0.0))
+    return case.chain * roundings * (1.0 + largest)
 
 
 def _allowed_words(case: Case, flags: Flags) -> str:

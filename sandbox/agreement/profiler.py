@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_SECONDS = 420
+_SECONDS = 360
+INSTALLED = Path("/usr/local")  # where toolkits lie, besides the PATH
 _FIXED = ("ID", "Kernel Name")
 #: Instances of a metric, such as opcodes: "12 (BAR: 4; LDG: 8)".
 _INSTANCE = re.compile(r"([A-Za-z][\w.]*)\s*[:=]\s*([\d.,]+)")
@@ -43,7 +44,7 @@ def find_ncu() -> str:
     """Raises NoProfiler."""
     found = shutil.which("ncu")
     if found is None:
-        installed = sorted(Path("/usr/local").glob("cuda*/bin/ncu"))
+        installed = sorted(INSTALLED.glob("cuda*/bin/ncu"))
         found = str(installed[-1]) if installed else None
     if found is None:
         raise NoProfiler("Nsight Compute's command ncu is not installed (or not on the PATH)")

@@ -33,12 +33,15 @@ from sandbox.toolchain import find_toolkit
 Say = Callable[[str], None]
 
 
-def measure(say: Say, keep: Path | None = None) -> Result:
-    """Everything. `keep`: a folder for Nsight Compute's report. Raises NoDevice, Judged, ToolchainMissing."""
+def measure(say: Say, keep: Path | None = None, only: Sequence[str] = ()) -> Result:
+    """Everything, or `only` cases of these names and themes. `keep`: a folder for Nsight Compute's report.
+
+    Raises NoDevice, Judged, ToolchainMissing; RuntimeError where a case does not end well on one side.
+    """
     devices = [device for device in usable() if device.arch in TARGETS]
     if not devices:
         raise NoDevice("no card here is of an architecture that Kernelwright knows")
-    cases = all_cases()
+    cases = [case for case in all_cases() if not only or {case.name, case.group} & set(only)]
     target = TARGETS[devices[0].arch]
     say("building")
     built = [build(flags, target.arch) for flags in FLAGS]
@@ -130,10 +133,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m sandbox.agreement.run", description=__doc__)
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the page there, not to stdout")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep Nsight Compute's report there")
+    parser.add_argument("--only", default="", metavar="NAMES", help="some cases or themes, comma-separated")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     options = parser.parse_args(arguments)
     try:
-        result = measure(lambda text: print(text, file=sys.stderr, flush=True), options.keep)
+        result = measure(
+            lambda text: print(text, file=sys.stderr, flush=True),
+            options.keep,
+            [name for name in options.only.split(",") if name],
+        )
     except NoDevice as missing:
         print(f"{missing}. {missing.how}", file=sys.stderr)
         return 2

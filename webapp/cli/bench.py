@@ -46,7 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repeat", type=int, default=5, help="repetitions of what is timed (default 5)")
     parser.add_argument("--folder", type=Path, help="sources: functions to translate, or programs to run")
     parser.add_argument("--list", type=Path, help="which programs (default: docs/measurements/programs.tsv)")
-    parser.add_argument("--only", default="", metavar="NAMES", help="some of the programs, comma-separated")
+    parser.add_argument(
+        "--only", default="", metavar="NAMES", help="some of the programs, cases or themes, comma-separated"
+    )
     parser.add_argument("--seconds", type=float, default=300.0, help="for each program (default 300)")
     parser.add_argument(
         "--results", type=Path, metavar="FILE", help="append each program's result; go on where it ends"
@@ -252,7 +254,7 @@ def gpu(options: argparse.Namespace) -> int:
 def emulator_vs_card(options: argparse.Namespace) -> int:
     """The suite of small kernels in the emulator and on a card: outputs, and counts from Nsight Compute."""
     try:
-        result = agreement.measure(say)
+        result = agreement.measure(say, only=[name for name in options.only.split(",") if name])
     except NoDevice as missing:
         raise TaskProblem(Problem(kind="no_gpu", message=str(missing), hint=missing.how)) from missing
     agreement.tell(result, options.out, as_json=options.json)
