@@ -192,12 +192,11 @@ def history(judged: Sequence[Turn], most: int = 12) -> str:
     return "\n".join(lines)
 
 
-def fitting_skill(trajectory: Trajectory, aim: Goal) -> Skill | None:
+def fitting_skill(aim: Goal) -> Skill | None:
     """The page for what the turn is for: a protocol without tools cannot open one itself."""
-    judged = [turn for turn in trajectory.turns if turn.evaluation is not None]
     if aim.family:
         return for_family(aim.family)
-    return skills()["pitfalls"] if judged else None
+    return skills()["pitfalls"] if aim.base is not None else None
 
 
 def fit(sections: Sequence[Section], tokens: int, estimate: Callable[[str], int]) -> str:

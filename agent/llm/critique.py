@@ -70,7 +70,9 @@ def critique(trajectory: Trajectory) -> Critique:
     tried = _without_gain(trajectory)
     if evaluation.verdict != "passed" or evaluation.metrics is None:
         outcome = f"Turn {turn.number} ended as {evaluation.verdict.replace('_', ' ')}: {evaluation.message}"
-        return Critique(outcome=outcome[:400], cure=REMEDIES.get(evaluation.verdict, ""), did_not_help=tried)
+        # A turn without a candidate has nothing to be changed.
+        cure = REMEDIES.get(evaluation.verdict, "") if turn.source else ""
+        return Critique(outcome=outcome[:400], cure=cure, did_not_help=tried)
     family = worst_family(evaluation.metrics)
     if family is None:
         return Critique(outcome=_passed(trajectory, turn, evaluation), did_not_help=tried)

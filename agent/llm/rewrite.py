@@ -64,7 +64,7 @@ class RewritePolicy:
         room = self.conversation.room()
         system = context.system(self.spec, tools=False)
         sections = context.task(self.spec, self.target)
-        skill = context.fitting_skill(trajectory, aim)
+        skill = context.fitting_skill(aim)
         if skill is not None:
             sections.append(context.Section(f"SKILL {skill.name}", skill.page(self.target), rank=6))
         observed = int(room * _OBSERVED)
