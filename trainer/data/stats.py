@@ -69,8 +69,9 @@ def statistics(folder: Path) -> dict[str, Any]:
     verdicts = Counter[str]()
     for kind in counts.verdicts.values():
         verdicts.update(kind)
-    tried = counts.tasks - counts.by["translator"]["not tried"]
-    unsolved = sum(counts.by["translator"][kind] for kind in ("refused", "wrong"))
+    made = counts.by["translator"]
+    tried = counts.tasks - made["not tried"]
+    unsolved = made["refused"] + made["wrong"]
     return {
         "tasks": counts.tasks,
         "configurations": counts.configurations,
@@ -86,10 +87,8 @@ def statistics(folder: Path) -> dict[str, Any]:
             name: counts.by["difficulty"][name] for name in ("not tried", *(c for c, _ in _CLASSES))
         },
         "translator": dict(sorted(counts.by["translator"].items())),
-        "unsolved_share": round(unsolved / tried, 4) if tried else None,
-        "not_parallel_share": round((unsolved + counts.by["translator"]["serial"]) / tried, 4)
-        if tried
-        else None,
+        "unsolved_share": _share(unsolved, tried),
+        "unsolved_or_serial_share": _share(unsolved + made["serial"], tried),
         "solutions": sum(verdicts.values()),
         "verdicts": dict(sorted(verdicts.items())),
         "verdicts_by_provenance": {k: dict(sorted(v.items())) for k, v in sorted(counts.verdicts.items())},
@@ -108,13 +107,19 @@ def _class(difficulty: float | None) -> str:
     return next(name for name, top in _CLASSES if difficulty <= top)
 
 
+def _share(part: int, whole: int) -> float | None:
+    return round(part / whole, 4) if whole else None
+
+
 def _translated(row: Row) -> str:
-    """What the built-in translator made of the task, at its best."""
+    """What the built-in translator made of the task, at its best; a program to be kept may well be serial."""
     honest = [s for s in row.solutions if s.provenance.kind in HONEST]
     if not honest:
         return "refused" if row.translator else "not tried"
     if not solved(row.solutions):
         return "wrong"
+    if row.decision == "KEEP":
+        return "kept"
     return "parallel" if any(parallel(s) for s in honest) else "serial"
 
 

@@ -77,7 +77,7 @@ class CTranslator:
             return
         for name, schedule in without(draft.schedule):
             yield Variant(self.draft(schedule), "without", name, WITHOUT[name])
-        for slug, says, schedule in spoilt(kernels(self.context.plan.stages), draft.schedule):
+        for slug, says, schedule in spoilt(self.context, kernels(self.context.plan.stages), draft.schedule):
             yield Variant(self.draft(schedule), "spoiled", slug, says)
 
     def _together(self, schedule: Schedule, found: list[tuple[float, int, Offer]]) -> Iterator[Move]:

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import fields, replace
 
-from agent.translator.c.kernels import KernelCode, axes
+from agent.translator.c.kernels import Context, KernelCode, axes
+from agent.translator.c.passes import transposed
 from agent.translator.c.schedules import Choice, Schedule
 from agent.translator.c.stages import Kernel, MapStage, ReduceStage
 from agent.translator.c.syntax import Assign, Load, walk_statements
@@ -44,8 +45,18 @@ def without(schedule: Schedule) -> Iterator[tuple[str, Schedule]]:
         yield field.name, Schedule(tuple(replace(c, **{field.name: plain}) for c in schedule.choices))
 
 
-def spoilt(kernels: list[Kernel], schedule: Schedule) -> Iterator[tuple[str, str, Schedule]]:
+def spoilt(
+    context: Context, kernels: list[Kernel], schedule: Schedule
+) -> Iterator[tuple[str, str, Schedule]]:
     """(slug, words, the schedule) for every way to make some kernel worse."""
+
+    def conflicting(stage: Kernel, choice: Choice) -> Choice:
+        """Through a tile in shared memory whose columns all lie in one bank."""
+        turned = choice.turned or (
+            isinstance(stage, MapStage) and transposed.match(context, stage) is not None
+        )
+        return replace(_DIRECT, turned=True) if turned else choice
+
     for slug, says, change in (
         ("uncoalesced_order", "threads run along the loop that is slowest in memory", _reversed),
         ("tiny_blocks", "one warp a block", _tiny),
@@ -54,6 +65,7 @@ def spoilt(kernels: list[Kernel], schedule: Schedule) -> Iterator[tuple[str, str
         ("flat_blocks", "blocks one thread wide", _flat),
         ("useless_barriers", "barriers that order nothing", _barriers),
         ("needless_atomics", "atomic updates where nobody meets", _atomics),
+        ("bank_conflicts", "a tile whose columns lie in one bank", conflicting),
     ):
         changed = Schedule(tuple(map(change, kernels, schedule.choices)))
         if changed != schedule:

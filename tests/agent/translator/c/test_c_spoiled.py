@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from c_samples import CORPUS, body_of, corpus, prototype
+from c_samples import CORPUS, body_of, context_of, corpus, prototype
 
 from agent.translator.c.passes.spoiled import WITHOUT, spoilt, without
 from agent.translator.c.program import emit_program
@@ -13,15 +13,24 @@ from agent.translator.c.schedules import Choice, Schedule
 from agent.translator.c.stages import kernels
 
 
-def versions(name: str) -> tuple[str, dict[str, str]]:
+TURN = """
+void turn(int n, int m, const float *a, float *b) {
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++)
+            b[j * n + i] = a[i * m + j];
+}
+"""
+
+
+def versions(name: str, source: str = "") -> tuple[str, dict[str, str]]:
     """(the direct version, the spoilt ones by their slug)."""
-    context = corpus(name)
+    context = context_of(source, name) if source else corpus(name)
     found = kernels(context.plan.stages)
     plain = Schedule(tuple(Choice() for _ in found))
     shown = prototype(context)
     return (
         emit_program(context, plain, shown),
-        {slug: emit_program(context, schedule, shown) for slug, _, schedule in spoilt(found, plain)},
+        {slug: emit_program(context, schedule, shown) for slug, _, schedule in spoilt(context, found, plain)},
     )
 
 
@@ -42,6 +51,8 @@ def test_each_does_what_its_name_says() -> None:
     assert re.sub(r"\d+", "", made["tiny_blocks"]) == re.sub(r"\d+", "", direct)  # only numbers changed
     _, made = versions("gemm_ikj")
     assert "atomicAdd" in made["needless_atomics"]
+    _, made = versions("turn", TURN)
+    assert "[32][32]" in made["bank_conflicts"]  # no padding
     _, made = versions("edit_dp")
     assert "uncoalesced_order" not in made  # one dimension has no order
 
