@@ -12,7 +12,6 @@ from agent.translator.c.program import emit_program
 from agent.translator.c.schedules import Choice, Schedule
 from agent.translator.c.stages import kernels
 
-
 TURN = """
 void turn(int n, int m, const float *a, float *b) {
     for (int i = 0; i < n; i++)
