@@ -42,7 +42,7 @@ class Function:
 
 def read_function(unit: Unit, name: str, result: str = "result") -> Function:
     """`result` names the array that a returned value goes to. Raises TaskProblem: construct, line and why."""
-    lowering = Lowering(unit, set(_RESERVED))
+    lowering = Lowering(unit, set(RESERVED))
     return lowering.entry(unit.functions[name], result)
 
 
@@ -117,7 +117,7 @@ class Lowering(Control):
         node = self.unit.functions[name]
         kind = self.unit.declared(node.decl.type.type)
         self.helpers[name] = DeviceFunction(name, kind.type, (), ())  # stands while its own body is read
-        inner = Lowering(self.unit, set(_RESERVED))
+        inner = Lowering(self.unit, set(RESERVED))
         inner.helpers, inner.tables, inner.table_names = self.helpers, self.tables, self.table_names
         scalars, _ = inner.parameters(node)
         inner.statement_list(node.body.block_items or [])
@@ -169,8 +169,8 @@ class Lowering(Control):
         return self.last_struct
 
 
-#: Names that mean something in CUDA C++ and nothing in C.
-_RESERVED = [
+#: Names that mean something in CUDA C++ and nothing in C, and those that emitted code uses for itself.
+RESERVED = [
     "threadIdx",
     "blockIdx",
     "blockDim",
@@ -203,6 +203,15 @@ _RESERVED = [
     "launch",
     "block",
     "grid",
+    "blocks",
+    "blocks_for",
+    "point",
+    "points",
+    "rest",
+    "items",
+    "warp",
+    "half",
+    "shared_bytes",
     "scalars",
     "min",
     "max",

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from agent.protocols import Draft, Move, Variant
-from agent.translator.c.frontend import read_function
+from agent.translator.c.frontend import RESERVED, read_function
 from agent.translator.c.kernels import Context
 from agent.translator.c.passes.catalogue import offers
 from agent.translator.c.passes.measured import Offer, measured_kernels
 from agent.translator.c.passes.spoiled import WITHOUT, spoilt, without
 from agent.translator.c.planner import plan
 from agent.translator.c.program import emit_program
+from agent.translator.c.renaming import function_of, rename_parameters, renamed_text
 from agent.translator.c.schedules import Choice, Schedule
 from agent.translator.c.scope import Unit
 from agent.translator.c.stages import kernels
@@ -27,14 +28,21 @@ class CTranslator:
     def __init__(self, spec: TaskSpec) -> None:
         self.spec = spec
         self._context: Context | None = None
+        self._renamed: dict[str, str] = {}
 
     @property
     def context(self) -> Context:
         """Raises TaskProblem naming construct, line and why."""
         if self._context is None:
-            self._context = read(_parse(self.spec), self.spec.name, self._result_name())
+            tree = _parse(self.spec)
+            renamed = self._renamed = rename_parameters(function_of(tree, self.spec.name), RESERVED)
+            self._context = read(tree, self.spec.name, self._result_name())
             self._context.extents.update(
-                {p.name: p.extent for p in self.spec.parameters if p.kind == "array" and p.extent}
+                {
+                    renamed.get(p.name, p.name): renamed_text(p.extent, renamed)
+                    for p in self.spec.parameters
+                    if p.kind == "array" and p.extent
+                }
             )
         return self._context
 
@@ -51,7 +59,9 @@ class CTranslator:
         return self.draft(schedule)
 
     def draft(self, schedule: Schedule) -> Draft:
-        return Draft(emit_program(self.context, schedule, self.spec.prototype), schedule)
+        context = self.context  # reading it is what fills in the new names
+        prototype = renamed_text(self.spec.prototype, self._renamed)
+        return Draft(emit_program(context, schedule, prototype), schedule)
 
     def moves(self, draft: Draft, evaluation: Evaluation) -> Iterator[Move]:
         """Best first. What a move promises is a guess; what it argues with was measured."""
