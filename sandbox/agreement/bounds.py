@@ -34,6 +34,7 @@ _TENSOR = tuple(
     for kinds in ("fp16_dst_fp32", "fp16_dst_fp16", "bf16_dst_fp32", "tf32_dst_fp32")
 )
 _LANES = "smsp__thread_inst_executed_per_inst_executed.ratio"
+_LANES_ON = "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio"
 _OCCUPANCY = "sm__maximum_warps_per_active_cycle_pct"
 _WARPS = "smsp__warps_launched.sum"
 _MOST, _ALL = "smsp__inst_executed.max", "smsp__inst_executed.sum"
@@ -48,6 +49,7 @@ METRICS: tuple[str, ...] = (
     *(_SASS.format(operation) for operation in _OPERATIONS),
     *_TENSOR,
     _LANES,
+    _LANES_ON,
     _OCCUPANCY,
     "sm__warps_active.avg.pct_of_peak_sustained_active",  # achieved occupancy
     _WARPS,
@@ -55,6 +57,12 @@ METRICS: tuple[str, ...] = (
     _ALL,
     OPCODES,
     THREAD_OPCODES,
+    # No bound needs these; they are in the document, for whoever looks into a difference.
+    *(name.replace(".sum", "_sparsity_off.sum") for name in _TENSOR),
+    "memory_l1_wavefronts_shared",
+    "memory_l1_wavefronts_shared_ideal",
+    *(_GLOBAL.format("requests", way) for way in ("atom", "red")),
+    *(_GLOBAL.format("requests", way).replace("global", "local") for way in _DIRECTIONS),
 )
 
 
@@ -201,6 +209,12 @@ BOUNDS: tuple[Bound, ...] = (
         lambda e: e.totals.active_lanes / e.totals.instructions,
         _metric(_LANES),
     ),
+    Bound(
+        "lanes not predicated off",
+        None,
+        lambda e: e.totals.active_lanes / e.totals.instructions,
+        _metric(_LANES_ON),
+    ),
     Bound("theoretical occupancy, %", 1e-4, _theoretical, _metric(_OCCUPANCY)),  # ncu prints two decimals
     Bound("FLOP", 0.01, _flop, _flop_of),
     Bound("warps", 0.0, lambda e: e.trace.warps.count, _metric(_WARPS)),
@@ -247,6 +261,15 @@ def _verdict(ours: float, theirs: float | None, allowed: float | None) -> Verdic
 # Outputs ------------------------------------------------------------------------------------------------
 
 
+def failed(case: Case, flags: Flags, why: str) -> Row:
+    """A case that did not end well on the card."""
+    return Row(case.name, _outputs_of(flags), None, None, _allowed_words(case, flags), "over", why)
+
+
+def _outputs_of(flags: Flags) -> str:
+    return f"outputs, {'-fmad=false' if flags == 'exact' else 'default flags'}"
+
+
 def outputs(case: Case, flags: Flags, ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> Row:
     """Are the outputs of both the same, or as near as they must be?
 
@@ -254,7 +277,6 @@ def outputs(case: Case, flags: Flags, ours: Mapping[str, Array], theirs: Mapping
     longest chain; of unordered sums, as many roundings as there are terms; of tensor cores, a truncation of
     each term at the width of the accumulator. Approximate instructions: told.
     """
-    what = f"outputs, {'-fmad=false' if flags == 'exact' else 'default flags'}"
     worst, over, differing = 0.0, False, 0
     for name, mine in ours.items():
         other = theirs[name]
@@ -275,7 +297,7 @@ def outputs(case: Case, flags: Flags, ours: Mapping[str, Array], theirs: Mapping
     verdict: Verdict = "over" if over else "ok"
     if case.numbers == "approximate":
         verdict = "told"
-    return Row(case.name, what, None, None, _allowed_words(case, flags), verdict, note)
+    return Row(case.name, _outputs_of(flags), None, None, _allowed_words(case, flags), verdict, note)
 
 
 def tolerance(case: Case, flags: Flags, values: Array, kind: np.dtype[Any]) -> float:

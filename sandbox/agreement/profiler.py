@@ -24,7 +24,8 @@ _INSTANCE = re.compile(r"([A-Za-z][\w.]*)\s*[:=]\s*([\d.,]+)")
 _NUMBER = re.compile(r"^-?[\d,]+(?:\.\d+)?(?:e[+-]?\d+)?$", re.I)
 #: Options that all calls share. Clocks and caches stay as they are: no time is measured.
 _COLLECT = ("--clock-control", "none", "--cache-control", "none", "--target-processes", "application-only")
-_PRINT = ("--csv", "--page", "raw", "--print-units", "base", "--print-metric-instances", "details")
+_PRINT = ("--csv", "--page", "raw", "--print-units", "base")
+_INSTANCES = ("--print-metric-instances", "details")  # beside them, numbers are rounded
 
 
 class NoProfiler(Exception):
@@ -82,10 +83,18 @@ def profile(
     produced = report.with_name(report.name + ".ncu-rep")
     if ended.returncode != 0 or not produced.exists():
         raise NoProfiler(f"ncu could not read counters: {_why(ended.stdout + ended.stderr)}")
-    printed = _run([ncu, "--import", str(produced), *_PRINT])
+    launches = _print(ncu, produced)
+    detailed = _print(ncu, produced, *_INSTANCES)
+    for launch, details in zip(launches, detailed, strict=True):
+        launch.instances.update(details.instances)
+    return launches, unknown
+
+
+def _print(ncu: str, report: Path, *options: str) -> list[Counters]:
+    printed = _run([ncu, "--import", str(report), *_PRINT, *options])
     if printed.returncode != 0:
         raise NoProfiler(f"ncu could not print its report: {_why(printed.stdout + printed.stderr)}")
-    return read_csv(printed.stdout), unknown
+    return read_csv(printed.stdout)
 
 
 def _run(command: Sequence[str], **variables: str) -> subprocess.CompletedProcess[str]:
@@ -124,7 +133,7 @@ def read_csv(text: str) -> list[Counters]:
     launches: dict[int, Counters] = {}
     for row in rows:
         cells = dict(zip(head, row, strict=False))
-        if not cells["ID"].isdigit():  # the row of units, which has no ID
+        if not cells.get("ID", "").isdigit():  # the row of units has no ID
             continue
         name = re.sub(r"\(.*", "", cells["Kernel Name"], flags=re.S)
         launch = launches.setdefault(int(cells["ID"]), Counters(name, {}))

@@ -23,28 +23,34 @@ Outcome = tuple[ReplayResult, dict[str, Array]]
 
 
 def emulate(built: Built, cases: Sequence[Case], *, threads: int = 1) -> list[Outcome]:
-    """All cases in the emulator, with all checks and counts."""
+    """All cases in the emulator, with all checks and counts. Raises RuntimeError where one fails."""
     lowered = emulator.lower([built.ptx], Cancellation())
     layout = parameter_layout(built.ptx)
     replays = [replay(case, layout, count=True) for case in cases]
     ended = emulator.replay(lowered, replays, seconds=_SECONDS, threads=threads, cancel=Cancellation())
-    return _read(cases, ended)
+    outcomes = _read(cases, ended)
+    if outcomes[-1][0].status != "ok":
+        raise RuntimeError(f"{cases[len(outcomes) - 1].name} in the emulator: {why(outcomes[-1][0])}")
+    return outcomes
 
 
 def on_card(session: Session, built: Built, cases: Sequence[Case]) -> list[Outcome]:
-    """All cases through the GPU backend. Raises Judged."""
+    """Cases through the GPU backend, up to the first that does not end well. Raises Judged."""
     layout = parameter_layout(built.ptx)
     replays = [replay(case, layout, base=session.base) for case in cases]
     return _read(cases, session.replay(built.cubin, replays, seconds=_SECONDS))
 
 
 def _read(cases: Sequence[Case], ended: list[tuple[ReplayResult, dict[str, bytes]]]) -> list[Outcome]:
-    """Raises RuntimeError where a case did not end well: those after it did not run."""
-    for case, (result, _) in zip(cases, ended, strict=False):
-        if result.status != "ok":
-            said = result.fault.message if result.fault else result.message
-            raise RuntimeError(f"{case.name}: {result.status}: {said}")
-    return [(result, case.read(back)) for case, (result, back) in zip(cases, ended, strict=True)]
+    return [
+        (result, case.read(back) if result.status == "ok" else {})
+        for case, (result, back) in zip(cases, ended, strict=False)
+    ]
+
+
+def why(result: ReplayResult) -> str:
+    """How a replay ended that did not end well."""
+    return f"{result.status}: {result.fault.message if result.fault else result.message}"
 
 
 def replay(case: Case, layout: Layout, *, base: int = DEVICE_BASE, count: bool = False) -> Replay:

@@ -23,6 +23,8 @@ _READ = """
   card did not tell. Bounds are relative to the card's number.
 - PTX is not SASS: ptxas unrolls, predicates short branches and shares instructions, so lanes per instruction
   and the busiest warp differ a little where nothing is wrong.
+- Where ptxas predicates a short branch, its lanes count as active, though they do nothing; *lanes not
+  predicated off* is Nsight Compute's number without those.
 - *busiest warp over the average* is measured where each warp has a scheduler to itself: blocks of at most
   128 threads, and no more blocks than multiprocessors. Otherwise Nsight Compute tells nothing of single
   warps.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sandbox.agreement.bounds import Expansion, Row
+from sandbox.agreement.profiler import Counters
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,7 @@ class Result:
     kernels: int
     rows: list[Row]
     expansions: list[Expansion]
+    counters: dict[str, Counters]  # by case: all that Nsight Compute told
     notes: list[str]  # what could not be done, in sentences
 
     @property

@@ -22,7 +22,7 @@ from sandbox.agreement.build import FLAGS, Built, Flags, build
 from sandbox.agreement.case import Array, Case
 from sandbox.agreement.cases import all_cases
 from sandbox.agreement.profiler import Counters, NoProfiler, profile
-from sandbox.agreement.replays import Outcome, emulate, on_card
+from sandbox.agreement.replays import Outcome, emulate, on_card, why
 from sandbox.agreement.result import Result
 from sandbox.cancellation import Cancellation
 from sandbox.gpu.client import Session, usable
@@ -56,6 +56,8 @@ def measure(say: Say, keep: Path | None = None, only: Sequence[str] = ()) -> Res
         counted, plain, notes = _counted(built[0], cases, keep or Path(folder), device)
     rows = [
         bounds.outputs(case, flags, emulated[flags][i][1], card[flags][i][1])
+        if card[flags][i][0].status == "ok"
+        else bounds.failed(case, flags, why(card[flags][i][0]))
         for i, case in enumerate(cases)
         for flags in FLAGS
     ]
@@ -75,6 +77,7 @@ def measure(say: Say, keep: Path | None = None, only: Sequence[str] = ()) -> Res
         kernels=len({case.kernel for case in cases}),
         rows=rows,
         expansions=[each for each in expansions if each is not None],
+        counters={case.name: told for case, told in zip(cases, counted, strict=True) if told is not None},
         notes=notes,
     )
 
@@ -82,11 +85,16 @@ def measure(say: Say, keep: Path | None = None, only: Sequence[str] = ()) -> Res
 def _replayed(
     devices: Sequence[Device], built: Sequence[Built], cases: Sequence[Case]
 ) -> tuple[dict[Flags, list[Outcome]], Device]:
-    found: dict[Flags, list[Outcome]] = {}
-    with Session(devices, Cancellation()) as session:
-        for each in built:
-            found[each.flags] = on_card(session, each, cases)
-        return found, session.device
+    """By build, a result for each case. After one that fails, the rest go on in a new session."""
+    found: dict[Flags, list[Outcome]] = {each.flags: [] for each in built}
+    device = devices[0]
+    for each in built:
+        outcomes = found[each.flags]
+        while len(outcomes) < len(cases):
+            with Session(devices, Cancellation()) as session:
+                device = session.device
+                outcomes += on_card(session, each, cases[len(outcomes) :])
+    return found, device
 
 
 def _counted(
@@ -116,7 +124,8 @@ def _disagreeing(cases: Sequence[Case], replayed: list[Outcome], plain: list[dic
     apart = [
         case.name
         for case, (_, ours), theirs in zip(cases, replayed, plain, strict=True)
-        if case.numbers != "unordered" and any(ours[n].tobytes() != theirs[n].tobytes() for n in ours)
+        if case.numbers != "unordered"
+        and any(ours[name].tobytes() != theirs[name].tobytes() for name in ours)
     ]
     return [f"The GPU backend and the plain executable disagree on {', '.join(apart)}."] if apart else []
 
@@ -132,7 +141,7 @@ def document(result: Result) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m sandbox.agreement.run", description=__doc__)
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the page there, not to stdout")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep Nsight Compute's report there")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep reports and all numbers there")
     parser.add_argument("--only", default="", metavar="NAMES", help="some cases or themes, comma-separated")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     options = parser.parse_args(arguments)
@@ -145,6 +154,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except NoDevice as missing:
         print(f"{missing}. {missing.how}", file=sys.stderr)
         return 2
+    if options.keep:
+        (options.keep / "agreement.json").write_text(json.dumps(document(result)))
     tell(result, options.out, as_json=options.json)
     return 0 if result.good else 1
 

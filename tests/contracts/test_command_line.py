@@ -188,6 +188,15 @@ def test_help_has_an_example(command: str) -> None:
     assert "Example:" in finished.stdout
 
 
+def test_the_comparison_with_a_card_says_that_there_is_none() -> None:
+    if shutil.which("nvidia-smi"):
+        pytest.skip("there may be a card here; tests/sandbox/agreement covers the rest")
+    finished = kernelwright("bench", "emulator-vs-card")
+    assert finished.returncode == 2
+    assert finished.stderr.startswith("kernelwright: no NVIDIA driver")
+    assert not finished.stdout
+
+
 def test_a_cancelled_judgement_is_no_fault(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     def stopped(options: object) -> None:
         raise Cancelled

@@ -40,7 +40,8 @@ RAW = "==PROF== Connected to process 4711\n" + table(
         "1,280 (BAR: 1,024; LDG: 64; HFMA2.MMA: 7)",
         "31.83",
     ),
-    launch(1, GATHER, "(128, 1, 1)", "9.0", "128", "n/a", "32"),
+    launch(1, GATHER, "(128, 1, 1)", "9.0", "128 (0: 128)", "n/a", "32"),
+    [],
 )
 LONG = "==WARNING== something\n" + table(
     [*FIXED, "Section Name", "Metric Name", "Metric Unit", "Metric Value"],
