@@ -29,9 +29,9 @@ _RULES = """\
 You write CUDA kernels. You get a {language} and turn it into one CUDA source file with the launcher
     {prototype}
 A judge compiles your source, calls launch with device pointers, and compares the results with the reference
-on secret inputs of many sizes (1, primes, one above and below a block), in the same precision. Then it
-measures how the kernel uses the machine: coalescing, shared memory, occupancy, arithmetic intensity,
-divergence, synchronisation, balance, overheads. First be right, then raise the score.
+on secret inputs {sizes}, in the same precision. Then it measures how the kernel uses the machine:
+coalescing, shared memory, occupancy, arithmetic intensity, divergence, synchronisation, balance, overheads.
+First be right, then raise the score.
 Rules: all the work is done in kernels; launch only sets them up. No main, no copies to the host, no libraries
 but the CUDA runtime. Guard every access.
 """
@@ -122,7 +122,8 @@ def _base(judged: Sequence[Turn], best: Turn | None) -> Turn | None:
 
 def system(spec: TaskSpec, *, tools: bool) -> str:
     language = "C function" if spec.language == "c" else "PyTorch module"
-    rules = _RULES.format(language=language, prototype=spec.prototype)
+    sizes = "of many sizes (1, primes, one above and below a block)" if _sized(spec) else "of the sizes given"
+    rules = _RULES.format(language=language, prototype=spec.prototype, sizes=sizes)
     shown = skills()["workflow"]
     how = _TOOLS if tools else _REWRITE.format(task=shown.task, example=shown.examples[0].source)
     return f"{rules}{how}\n{_DATA}"
@@ -134,6 +135,11 @@ def task(spec: TaskSpec, target: str) -> list[Section]:
         Section("INPUTS", inputs(spec)),
         Section("HARDWARE", hardware(target), rank=5),
     ]
+
+
+def _sized(spec: TaskSpec) -> bool:
+    """Whether launch is told sizes. A traced module has none: its shapes are part of the prototype."""
+    return any(parameter.role == "size" for parameter in spec.parameters)
 
 
 def inputs(spec: TaskSpec) -> str:
@@ -150,7 +156,8 @@ def inputs(spec: TaskSpec) -> str:
             )
     if spec.sizes:
         sizes = ", ".join(f"{name} = {size}" for name, size in spec.sizes.items())
-        lines.append(f"measured at: {sizes}; judged at many others too")
+        others = "judged at many others too" if _sized(spec) else "no other sizes are judged"
+        lines.append(f"measured at: {sizes}; {others}")
     told = {"sizes", *(parameter.name for parameter in spec.parameters)}
     lines += [note for note in spec.notes if note.split(":")[0] not in told][:8]
     if spec.tolerance_rule:

@@ -217,7 +217,7 @@ class Toolbox:
         if isinstance(change, WriteFile):
             self.scratch.write(change.name, change.content)
             lines = self.scratch.files[change.name].count("\n")
-            said = f"{change.name} has {lines} lines now"
+            said = f"{change.name} has {lines} line{'' if lines == 1 else 's'} now"
         else:
             count = self.scratch.edit(change.name, change.old, change.new, everywhere=change.everywhere)
             said = "edited" if count == 1 else f"edited in {count} places"
