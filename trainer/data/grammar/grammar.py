@@ -292,11 +292,12 @@ class Grammar:
 
     # ---- whole programs
 
-    def helper(self, name: str, type_: str, parameters: str, body: Code) -> str:
-        """A function of its own; its name. The body's own names need not be new."""
+    def helper(self, name: str, type_: str, parameters: str, body: Code | Callable[[str], Code]) -> str:
+        """A function of its own; its name. The body's own names need not be new; one that calls itself is
+        made from its name."""
         chosen = self._fresh(names.camel(name) if self.style.camel else name)
         writer = Writer(self.style)
-        lines = writer.block(body, 1)
+        lines = writer.block(body(chosen) if callable(body) else body, 1)
         self._helpers.append(
             self._function(f"{self.style.helper} {type_} {chosen}({parameters})", lines, writer)
         )
