@@ -25,10 +25,12 @@ from sandbox.agreement.profiler import Counters, NoProfiler, profile
 from sandbox.agreement.replays import Outcome, emulate, on_card, why
 from sandbox.agreement.result import Result
 from sandbox.cancellation import Cancellation
+from sandbox.errors import TaskProblem
 from sandbox.gpu.client import Session, usable
 from sandbox.gpu.devices import Device, NoDevice
 from sandbox.targets import TARGETS, Target
 from sandbox.toolchain import find_toolkit
+from sandbox.types import Problem
 
 Say = Callable[[str], None]
 
@@ -36,12 +38,15 @@ Say = Callable[[str], None]
 def measure(say: Say, keep: Path | None = None, only: Sequence[str] = ()) -> Result:
     """Everything, or `only` cases of these names and themes. `keep`: a folder for Nsight Compute's report.
 
-    Raises NoDevice, Judged, ToolchainMissing; RuntimeError where a case does not end well on one side.
+    Raises NoDevice, Judged, ToolchainMissing; TaskProblem where there is no such case; RuntimeError where the
+    emulator fails.
     """
+    cases = [case for case in all_cases() if not only or {case.name, case.group} & set(only)]
+    if not cases:
+        raise TaskProblem(Problem(kind="no_case", message=f"no case or theme is called {', '.join(only)}"))
     devices = [device for device in usable() if device.arch in TARGETS]
     if not devices:
         raise NoDevice("no card here is of an architecture that Kernelwright knows")
-    cases = [case for case in all_cases() if not only or {case.name, case.group} & set(only)]
     target = TARGETS[devices[0].arch]
     say("building")
     built = [build(flags, target.arch) for flags in FLAGS]
@@ -109,6 +114,8 @@ def _counted(
         plain = prepared.outputs()
     except (NoProfiler, OSError, RuntimeError) as problem:
         return [None] * len(cases), None, [f"Counts were not compared: {problem}."]
+    ours = {case.kernel for case in cases}
+    counters = [each for each in counters if each.kernel in ours]
     launched = [each.kernel for each in counters]
     if launched != [case.kernel for case in cases]:
         return (
@@ -153,6 +160,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     except NoDevice as missing:
         print(f"{missing}. {missing.how}", file=sys.stderr)
+        return 2
+    except TaskProblem as problem:
+        print(problem, file=sys.stderr)
         return 2
     if options.keep:
         (options.keep / "agreement.json").write_text(json.dumps(document(result)))

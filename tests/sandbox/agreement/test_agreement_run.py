@@ -150,6 +150,11 @@ def test_without_counters_outputs_are_compared_and_the_rest_is_not_measured(
     assert not result.good
 
 
+def test_a_case_that_is_not_there_is_named(capsys: Any) -> None:
+    assert run.main(["--only", "copy_nothing,no_theme"]) == 2
+    assert "no case or theme is called copy_nothing, no_theme" in capsys.readouterr().err
+
+
 def test_without_a_card_that_is_said(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     def none() -> list[Device]:
         raise NoDevice("no NVIDIA driver: there is no nvidia-smi", "install the driver of the card")
