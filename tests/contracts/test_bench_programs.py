@@ -97,7 +97,9 @@ def test_leaving_early_ends_what_runs(tmp_path: Path) -> None:
     for name in ("quick", "slow"):
         (tmp_path / name).mkdir()
     (tmp_path / "quick" / "Makefile").write_text("main:\n\tfalse\n")
-    (tmp_path / "slow" / "Makefile").write_text("main:\n\techo $$$$ > running\n\tsleep 600\n")
+    (tmp_path / "slow" / "Makefile").write_text(
+        "main:\n\ttrap '' TERM; echo $$$$ > running; while :; do sleep 1; done\n"
+    )
     programs = [Program(name, "", "PASS", "") for name in ("slow", "quick")]
     trials = run_trials(programs, tmp_path, build=True, seconds=600, jobs=2, options=[])
     assert next(trials).program == "quick"

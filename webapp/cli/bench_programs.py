@@ -249,11 +249,16 @@ class _Running:
         self.end()
 
     def end(self) -> None:
-        """Ends what runs; what would start after this does not."""
-        with self._lock:
-            self._ended = True
-            for process in self._processes:
-                _signal(process, signal.SIGTERM)
+        """Ends what runs, by force what does not end when asked; what would start after this does not."""
+        self._ended = True
+        for number, seconds in ((signal.SIGTERM, 5.0), (signal.SIGKILL, 0.0)):
+            with self._lock:
+                running = list(self._processes)
+            for process in running:
+                _signal(process, number)
+            deadline = time.monotonic() + seconds
+            while self._processes and time.monotonic() < deadline:
+                time.sleep(0.05)
 
     def run(self, command: list[str], folder: Path, seconds: float, *, path: str) -> tuple[int | None, str]:
         """Exit code (None: out of time) and all output. Ends the whole process group."""
