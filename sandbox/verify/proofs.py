@@ -3,7 +3,8 @@
 Four fakes are tried in place of a candidate: all zeros; one constant (the mean of the first draw's output,
 the same on every draw); a copy of each input that has the output's size and type; and the truth with one
 unlucky rounding to the next lower precision, which stands for the many roundings of the same computation
-done there. What is exempt, and why:
+done there. Where the output does not move with the inputs, a constant for each draw is tried as well. What
+is exempt, and why:
 
 - copies, where the reference itself returns that input bit for bit on every draw: copying is then the task
   (but a reference that leaves every array as it was does nothing, and is degenerate);
@@ -37,6 +38,7 @@ def prove(truths: Sequence[DrawTruth], *, tolerance_given: bool) -> list[Check]:
     checks = [
         _must_fail(truths, "tolerance_zeros", "all zeros", _zeros),
         _must_fail(truths, "tolerance_constant", "one constant", _constant(first)),
+        *_constants_by_size(truths),
         *_copies(truths),
     ]
     return [*checks, *_lower(truths, tolerance_given)]
@@ -72,6 +74,33 @@ def _constant(first: DrawTruth) -> Fake:
         return {p.name: np.full_like(natives[p.name].ravel(), levels[p.name]) for p in truth.outputs}
 
     return fake
+
+
+def _constants_by_size(truths: Sequence[DrawTruth]) -> list[Check]:
+    """A constant of each draw's own must fail as well where the truth stands still when inputs move: then it
+    follows from the sizes alone, as the mean of a softmax does."""
+    truths = [
+        t for t in truths if t.draw.arrays and all(t.expected.native[p.name].size > 1 for p in t.outputs)
+    ]
+    if not truths or any(_moves(truth) for truth in truths):
+        return []
+    words = "a constant that follows from the sizes, whatever the input,"
+    return [_must_fail(truths, "tolerance_constant", words, lambda truth: _constant(truth)(truth))]
+
+
+def _moves(truth: DrawTruth) -> bool:
+    """Whether inputs that move by a unit of rounding move any output by a thousandth of one; True where there
+    is no saying, as of integers."""
+    if any(not np.issubdtype(values.dtype, np.floating) for values in truth.draw.arrays.values()):
+        return True
+    for name, native in truth.expected.native.items():
+        response = truth.expected.response.get(name)
+        if response is None or not np.issubdtype(native.dtype, np.floating):
+            return True
+        scale = np.max(np.abs(native), initial=0.0, where=np.isfinite(native))
+        if np.any(response > 1e-3 * np.finfo(native.dtype).eps * scale):
+            return True
+    return False
 
 
 def _level(values: Array) -> float | int:

@@ -196,6 +196,9 @@ def test_writing_to_an_input_fails() -> None:
     assert not next(c for c in result.checks if c.name == "inputs_unchanged").passed
 
 
+BROADCAST = "{ float s = 0; for (int i = 0; i < n; i++) s += x[i]; for (int i = 0; i < n; i++) y[i] = s; }"
+
+
 @pytest.mark.parametrize(
     "source",
     [
@@ -204,6 +207,7 @@ def test_writing_to_an_input_fails() -> None:
         "void f(int n, float *x) { for (int i = 0; i < n; i++) x[i] = x[i]; }",
         "void f(int n, const float *x, float *y) { for (int i = 0; i < n; i++) y[i] = x[i] + 1e-12f; }",
         "int f(int n, const int *x) { for (int i = 0; i < n; i++) if (x[i] == 12345) return i; return -1; }",
+        "void f(int n, float *x, float *y) { for (int i = 0; i < n; i++) y[i] = (x[i] != 7) / (n + 1.f); }",
     ],
 )
 def test_degenerate_tasks_are_refused(source: str) -> None:
@@ -219,6 +223,8 @@ def test_degenerate_tasks_are_refused(source: str) -> None:
         "void f(int n, int *x, int *y) { for (int i = 0, t; i < n; i++) t = x[i], x[i] = y[i], y[i] = t; }",
         "float f(int n, const char *x) { float s = 0; for (int i = 0; i < n; i++) s += x[i] > 9; return s; }",
         "double f(int n, const double *x) { double s = 0; for (int i = 0; i < n; i++) s += x[i]; return s; }",
+        f"void f(int n, const float *x, float *y) {BROADCAST}",
+        f"void f(int n, const int *x, float *y) {BROADCAST}",
     ],
 )
 def test_tasks_that_only_look_degenerate_are_not(source: str) -> None:
