@@ -13,7 +13,9 @@ from sandbox.tasks.load import load_task
 from sandbox.types import Evaluation
 
 ROOT = Path(__file__).resolve().parents[2]
-KERNELS = sorted((ROOT / "tests/fixtures/kernels").glob("*/*.cu"))
+KERNELS = sorted(
+    path for folder in ("right", "wrong") for path in (ROOT / "tests/fixtures/kernels" / folder).glob("*.cu")
+)
 
 
 def header(source: str) -> dict[str, str]:

@@ -29,6 +29,7 @@ from sandbox.gpu import bench as gpu_bench
 from sandbox.gpu.devices import NoDevice
 from sandbox.types import Problem
 from webapp.cli import bench_sort
+from webapp.cli.bench_cheats import judged_table, read_table
 from webapp.cli.bench_programs import Trial, read_list, read_results, run_trials, write_result
 from webapp.cli.common import read_inputs, read_text
 from webapp.cli.output import GOOD, NOT_GOOD, OWN_FAULT, dump, say
@@ -47,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--folder", type=Path, help="sources: functions to translate, or programs to run")
     parser.add_argument("--list", type=Path, help="which programs (default: docs/measurements/programs.tsv)")
     parser.add_argument(
-        "--only", default="", metavar="NAMES", help="some of the programs, cases or themes, comma-separated"
+        "--only", default="", metavar="NAMES", help="some of the programs, cases, candidates, comma-separated"
     )
     parser.add_argument("--seconds", type=float, default=300.0, help="for each program (default 300)")
     parser.add_argument(
@@ -261,6 +262,32 @@ def emulator_vs_card(options: argparse.Namespace) -> int:
     return GOOD if result.good else NOT_GOOD
 
 
+def cheats(options: argparse.Namespace) -> int:
+    """Candidates that cheat and honest ones that look alike, judged; --only for some of them by name."""
+    table = read_table()
+    names = options.only.split(",") if options.only else [row.name for row in table.rows]
+    if unknown := sorted(set(names) - {row.name for row in table.rows}):
+        raise TaskProblem(Problem(kind="no_candidate", message=f"there is no {', '.join(unknown)}"))
+    rows = list(judged_table(table, [row for row in table.rows if row.name in names], say))
+    surprises = [row for row in rows if row["fault"]]
+    if options.json:
+        dump({"benchmark": "cheats", "machine": _machine(), "rows": rows})
+    else:
+        print("| candidate | way | verdict | score | |")
+        print("| --- | --- | --- | --- | --- |")
+        for row in rows:
+            score = "" if row["score"] is None else f"{row['score']:.1f}"
+            print(
+                f"| {row['name']} | {_cell(row['way'])} | {row['verdict']} | {score} | {_cell(row['says'])} |"
+            )
+        stopped = sum(bool(row["number"]) and not row["open"] and not row["fault"] for row in rows)
+        passed = sum(not row["number"] and not row["fault"] for row in rows)
+        undefended = sum(bool(row["open"]) for row in rows)
+        print(f"\n{stopped} cheats got nothing, {undefended} are not defended")
+        print(f"{passed} honest candidates passed, {len(surprises)} rows are not as expected")
+    return GOOD if not surprises else NOT_GOOD
+
+
 def _cell(text: str) -> str:
     return " ".join(text.replace("|", "\\|").split())
 
@@ -281,6 +308,7 @@ def _cpuinfo() -> Sequence[str]:
 
 
 BENCHMARKS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "cheats": cheats,
     "emulator": emulator,
     "emulator-vs-card": emulator_vs_card,
     "first-kernel": first_kernel,
