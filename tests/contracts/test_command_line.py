@@ -180,7 +180,9 @@ def test_evaluate_judges_a_given_candidate(kernel: str, code: int, verdict: str)
     assert set(evaluation) >= set(names.split())
 
 
-@pytest.mark.parametrize("command", ["translate", "evaluate", "profile", "doctor", "serve", "bench"])
+@pytest.mark.parametrize(
+    "command", ["translate", "evaluate", "profile", "replay", "doctor", "serve", "bench"]
+)
 def test_help_has_an_example(command: str) -> None:
     finished = kernelwright(command, "--help")
     assert finished.returncode == 0

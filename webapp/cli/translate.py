@@ -1,7 +1,7 @@
 """Turn C or PyTorch into verified CUDA over several turns.
 
-Examples: kernelwright translate examples/c/saxpy.c -o saxpy.cu
-          kernelwright translate examples/c/saxpy.c --policy llm --base-url https://host/v1 --model NAME
+Example: kernelwright translate examples/c/saxpy.c -o saxpy.cu
+         kernelwright translate examples/c/saxpy.c --policy llm --base-url https://host/v1 --model NAME
 """
 
 from __future__ import annotations
