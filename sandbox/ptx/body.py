@@ -14,10 +14,12 @@ from sandbox.ptx.model import (
     Immediate,
     Instruction,
     Label,
+    Minus,
     Negated,
     Operand,
     Pair,
     Parameter,
+    Part,
     Prototype,
     PtxError,
     Register,
@@ -243,6 +245,12 @@ class BodyParser:
             return Register(resolved)
         return Symbol(resolved, offset)
 
+    def _part(self, name: str) -> Part | None:
+        """Of a register that is declared: `%tid.x` is no part of `%tid`."""
+        base, _, selector = name.rpartition(".")
+        register = self._resolve(base)
+        return Part(Register(register), selector) if register in self.registers else None
+
     def _instruction(self, statement: str) -> None:
         guard, negated = None, False
         match = _GUARD.match(statement)
@@ -304,6 +312,8 @@ class BodyParser:
         return operand
 
     def _parse_operand(self, text: str) -> Operand:
+        if not text:
+            raise PtxError("an operand is missing", self.line)
         if text == "_":
             return None
         if text[0] == "[":
@@ -315,6 +325,10 @@ class BodyParser:
         value = number(text)
         if value is not None:
             return value
+        if text[0] == "-":
+            inner = self._operand(text[1:].strip())
+            if isinstance(inner, Register | Part):
+                return Minus(inner)
         if "|" in text:
             first, second = (
                 None if part.strip() == "_" else Register(self._resolve(part.strip()))
@@ -325,7 +339,7 @@ class BodyParser:
         if match is None:
             raise PtxError(f"operand not understood: {text!r}", self.line)
         offset = int(match[3], 0) * (-1 if match[2] == "-" else 1) if match[3] else 0
-        return self._name(match[1], offset)
+        return self._part(match[1]) or self._name(match[1], offset)
 
     def _address(self, text: str) -> Address | Texel:
         image, comma, coordinates = text.partition(",")

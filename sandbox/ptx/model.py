@@ -32,6 +32,12 @@ class PtxError(Exception):
         self.message = message
         self.line = line
 
+    def inside(self, function: str) -> PtxError:
+        """The same, saying which function it is about."""
+        if self.message.endswith(f" in {function}"):
+            return self
+        return PtxError(f"{self.message} in {function}", self.line)
+
 
 @dataclass(frozen=True, slots=True)
 class Register:
@@ -90,7 +96,22 @@ class Negated:
     register: Register
 
 
-Operand = Register | Immediate | Symbol | Address | Vector | Texel | Pair | Negated | None
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`%r1.b0`: a byte or half of a register, of video instructions."""
+
+    register: Register
+    selector: str
+
+
+@dataclass(frozen=True, slots=True)
+class Minus:
+    """`-%r1`: an operand whose opposite is taken, of `vmad`."""
+
+    operand: Register | Part
+
+
+Operand = Register | Immediate | Symbol | Address | Vector | Texel | Pair | Negated | Part | Minus | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +203,10 @@ class Functions(Mapping[str, Function]):
 
     def __getitem__(self, name: str) -> Function:
         if name not in self._parsed:
-            self._parsed[name] = self._parsers[name]()
+            try:
+                self._parsed[name] = self._parsers[name]()
+            except PtxError as error:
+                raise error.inside(name) from error
         return self._parsed[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -33,6 +33,11 @@ def statement(text: str, position: int) -> tuple[str, int]:
     return text[position:end].strip(), end + 1
 
 
+def is_type(name: str) -> bool:
+    """Whether `type_bytes` knows it."""
+    return name.removesuffix("x2").lstrip("abcdefghijklmnopqrstuvwxyz").isdigit()
+
+
 def type_bytes(name: str) -> int:
     """Size of a PTX type: "b32" -> 4, "f16x2" -> 4."""
     if name.endswith("x2"):

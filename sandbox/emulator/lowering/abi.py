@@ -36,6 +36,7 @@ STATE_IS_KERNEL = 5
 STATE_LINE = 7
 STATE_LOWEST = 8
 STATE_HEADER = 9
+PARKED_APART = -1 << 31  # in a note on parked lanes (runtime/abi.h, APART)
 
 # Generic addresses. Device memory has its own (sandbox.plan.DEVICE_BASE); these windows lie below it.
 SHARED_WINDOW = 0x1000_0000_0000

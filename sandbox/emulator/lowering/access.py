@@ -12,19 +12,18 @@ accesses at constant offsets from it, as unrolled loops have them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sandbox.emulator.lowering import patterns
 from sandbox.emulator.lowering.abi import SITE_ACCESS
 from sandbox.emulator.lowering.analysis import Block
-from sandbox.emulator.lowering.arithmetic import handles
+from sandbox.emulator.lowering.arithmetic import handles, repacked, unpacked
 from sandbox.emulator.lowering.batches import Batch, Member, batches_of
 from sandbox.emulator.lowering.builder import BITS, Builder, Value, element_type
 from sandbox.emulator.lowering.memory import (
     access_site,
     address_value,
     receive,
-    send,
     space_of,
     vector_length,
 )
@@ -35,10 +34,12 @@ from sandbox.emulator.lowering.parameters import (
     store_parameter,
 )
 from sandbox.emulator.lowering.patterns import Pattern
-from sandbox.ptx.model import Instruction, Operand, Vector
-from sandbox.ptx.parser import type_bytes
+from sandbox.ptx.model import Address, Instruction, Operand, Vector
+from sandbox.ptx.words import is_type, type_bytes
 
+# (bytes of an element, elements) that the runtime's helpers know, and those that are done in halves.
 _SHAPES = {(1, 1), (1, 2), (1, 4), (2, 1), (2, 2), (2, 4), (2, 8), (4, 1), (4, 2), (4, 4), (8, 1), (8, 2)}
+_HALVED = {(1, 8), (4, 8), (8, 4), (16, 1)}
 _STRONG = frozenset({"volatile", "relaxed", "acquire", "release", "mmio"})
 
 
@@ -66,7 +67,7 @@ class Access:
 def access_of(build: Builder, instruction: Instruction, operand: Operand) -> Access:
     parts = instruction.parts
     space, count, size = space_of(parts), vector_length(parts), type_bytes(parts[-1])
-    if (size, count) not in _SHAPES:  # (bytes of an element, elements) of the runtime's helpers
+    if (size, count) not in _SHAPES | _HALVED:
         raise build.unsupported(instruction.opcode)
     if space == "p":
         space = computed_space(build)
@@ -83,16 +84,29 @@ def load(build: Builder, instruction: Instruction) -> None:
     target, operand, *_ = instruction.operands  # a cache policy may follow
     access = access_of(build, instruction, operand)
     targets = target.items if isinstance(target, Vector) else (target,)
+    for item, value in zip(targets, _loaded(build, instruction, access), strict=True):
+        receive(build, item, value, access.name)
+
+
+def _loaded(build: Builder, instruction: Instruction, access: Access) -> list[Value]:
+    if access.size == 16:
+        low, high = _loaded(build, instruction, replace(access, name="b64", size=8, count=2))
+        return [repacked(build, build.splat(low), build.splat(high))]
+    if (access.size, access.count) in _HALVED:
+        return [value for half in _halves(access) for value in _loaded(build, instruction, half)]
     member = build.members.get(id(instruction))
     if inline(build, access):
         pieces = [_load_piece(build, access, *piece) for piece in access.pieces()]
-        values = _elements(build, access, pieces)
-    elif member is not None:
-        values = _load_of_batch(build, instruction, access, member)
-    else:
-        values = _load_by_helper(build, instruction, access)
-    for item, value in zip(targets, values, strict=True):
-        receive(build, item, value, access.name)
+        return _elements(build, access, pieces)
+    if member is not None:
+        return _load_of_batch(build, instruction, access, member)
+    return _load_by_helper(build, instruction, access)
+
+
+def _halves(access: Access) -> tuple[Access, Access]:
+    count = access.count // 2
+    half = replace(access, count=count)
+    return half, replace(half, offset=access.offset + count * access.size)
 
 
 def _load_by_helper(
@@ -112,12 +126,28 @@ def store(build: Builder, instruction: Instruction) -> None:
     operand, source, *_ = instruction.operands
     access = access_of(build, instruction, operand)
     items = source.items if isinstance(source, Vector) else (source,)
+    if len(items) != access.count:
+        raise build.unsupported(f"{instruction.opcode} of {len(items)} values")
+    _stored(build, instruction, access, [build.operand(item, f"i{8 * access.size}") for item in items])
+
+
+def _stored(build: Builder, instruction: Instruction, access: Access, values: list[Value]) -> None:
+    if access.size == 16:
+        words = replace(access, name="b64", size=8, count=2)
+        _stored(build, instruction, words, unpacked(build, build.splat(values[0]), "i64"))
+        return
+    if (access.size, access.count) in _HALVED:
+        first, second = _halves(access)
+        _stored(build, instruction, first, values[: first.count])
+        _stored(build, instruction, second, values[first.count :])
+        return
     if inline(build, access) and len(access.pieces()) == 1:
-        _store_piece(build, access, _whole(build, access, items))
+        _store_piece(build, access, _whole(build, access, values))
         return
     data = build.buffer_wide("data")
-    for index, item in enumerate(items):
-        send(build, item, data, index * 32 * access.size, f"i{8 * access.size}")
+    for index, value in enumerate(values):
+        place = build.offset(data, index * 32 * access.size)
+        build.emit(f"store <32 x i{8 * access.size}> {build.splat(value).text}, ptr {place}, align 32")
     call_helper(build, "st", instruction, access)
 
 
@@ -152,6 +182,8 @@ def find_batches(build: Builder, block: Block) -> dict[int, Member]:
         space = space_of(parts)
         if instruction.guard is not None or space not in "gsc" or not _STRONG.isdisjoint(parts):
             return None
+        if not isinstance(instruction.operands[1], Address) or not is_type(parts[-1]):
+            return None  # it is refused when it is lowered
         size, count = type_bytes(parts[-1]), vector_length(parts)
         return (space, size * count) if size >= 4 and size * count <= 8 else None
 
@@ -325,12 +357,11 @@ def _elements(build: Builder, access: Access, pieces: list[Value]) -> list[Value
     return [build.convert("bitcast", piece, kind) for piece in pieces]
 
 
-def _whole(build: Builder, access: Access, items: tuple[Operand, ...]) -> str:
+def _whole(build: Builder, access: Access, values: list[Value]) -> str:
     """What is stored, as one vector of integers of the whole access's width."""
-    kind = f"i{8 * access.size}"
     if access.count == 1:
-        return build.vector(items[0], kind)
-    low, high = (build.op(f"zext <32 x i32> {build.vector(item, 'i32')} to <32 x i64>") for item in items)
+        return build.splat(values[0]).text
+    low, high = (build.op(f"zext <32 x i32> {build.splat(value).text} to <32 x i64>") for value in values)
     moved = build.op(f"shl <32 x i64> {high}, splat (i64 32)")
     return build.op(f"or <32 x i64> {low}, {moved}")
 

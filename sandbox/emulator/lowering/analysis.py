@@ -11,9 +11,11 @@ from sandbox.ptx.model import (
     Immediate,
     Instruction,
     Label,
+    Minus,
     Negated,
     Operand,
     Pair,
+    Part,
     PtxError,
     Register,
     Symbol,
@@ -99,7 +101,11 @@ UNIFORM_SPECIALS = (
 )
 
 
+# Operands that an instruction has at least: what looks at it before it is lowered counts on them.
+_LEAST_OPERANDS = {"mov": 2, "ld": 2, "ldu": 2, "st": 2, "bra": 1, "brx": 1}
 ALL_LANES = 0xFFFFFFFF
+CARRY = "%carry flag"  # stands for a register, a predicate, that extended-precision instructions share
+_READ_CARRY = frozenset({"addc", "subc", "madc"})
 _POLLED_LOADS = frozenset({"volatile", "relaxed", "acquire", "mmio", "cg", "cv"})
 
 
@@ -109,6 +115,7 @@ class Block:
     instructions: list[Instruction] = field(default_factory=list)
     barrier: bool = False  # starts with a block-wide barrier
     collective: int | None = None  # lanes that a shuffle or vote in it names, where that is a constant
+    members: list[Register] = field(default_factory=list)  # elsewhere: who holds them when the block begins
 
 
 @dataclass
@@ -120,8 +127,8 @@ class Analysis:
     definitions: dict[str, int]
 
 
-def block_has(block: Block, name: str) -> bool:
-    return any(instruction.parts[0] == name for instruction in block.instructions)
+def block_has(block: Block, *names: str) -> bool:
+    return any(instruction.parts[0] in names for instruction in block.instructions)
 
 
 def polling(block: Block) -> bool:
@@ -138,6 +145,13 @@ def is_barrier(instruction: Instruction) -> bool:
     return parts[0] in ("bar", "barrier") and "warp" not in parts and "cluster" not in parts
 
 
+def is_apart(instruction: Instruction) -> bool:
+    """A barrier of all threads which the lanes of a warp may reach by different instructions."""
+    return instruction.parts in (("barrier", "sync"), ("barrier", "cta", "sync")) and (
+        instruction.operands == (Immediate(0),)
+    )
+
+
 def analyse(
     function: Function,
     ends_block: Callable[[Instruction], bool],
@@ -145,10 +159,17 @@ def analyse(
 ) -> Analysis:
     """`ends_block` names instructions, besides branches, after which other lanes may run than before;
     `gathers` those at which the lanes of a warp should stand together."""
+    _require_operands(function)
     blocks, labels = _split(function, ends_block, gathers)
     crossing = _crossing(blocks)
     uniform, definitions = _uniform(function, blocks)
     return Analysis(blocks, labels, crossing, uniform, definitions)
+
+
+def _require_operands(function: Function) -> None:
+    for item in function.body:
+        if isinstance(item, Instruction) and len(item.operands) < _LEAST_OPERANDS.get(item.parts[0], 0):
+            raise PtxError(f"unsupported: {item.opcode} with {len(item.operands)} operands", item.line)
 
 
 def _split(
@@ -172,6 +193,11 @@ def _split(
         if is_barrier(item):
             start()
             blocks[-1].barrier = True
+        mask = _member_mask(item)
+        if isinstance(mask, Register) and mask.name not in constants and mask not in blocks[-1].members:
+            if any(mask.name in uses_and_definitions(other)[1] for other in blocks[-1].instructions):
+                start()
+            blocks[-1].members.append(mask)
         blocks[-1].instructions.append(item)
         named = ALL_LANES if gathers(item) else _named_lanes(item, constants)
         if named is not None:
@@ -209,7 +235,7 @@ def _constants(function: Function) -> dict[str, int]:
         for name in uses_and_definitions(item)[1]:
             definitions[name] = definitions.get(name, 0) + 1
         if item.parts[0] == "mov" and item.guard is None:
-            target, source = item.operands
+            target, source = item.operands[:2]
             if isinstance(target, Register) and isinstance(source, Immediate) and not source.float_bits:
                 moved[target.name] = source.value
     return {name: value for name, value in moved.items() if definitions[name] == 1}
@@ -217,17 +243,26 @@ def _constants(function: Function) -> dict[str, int]:
 
 def _named_lanes(instruction: Instruction, constants: dict[str, int]) -> int | None:
     """The constant member mask of a warp collective."""
-    parts = instruction.parts
-    if parts[0] in _WHOLE_WARP or parts[:2] == ("barrier", "cluster"):
+    if instruction.parts[0] in _WHOLE_WARP or instruction.parts[:2] == ("barrier", "cluster"):
         return 0xFFFFFFFF
-    if ("sync" not in parts and "warp" not in parts) or is_barrier(instruction):
+    mask = _member_mask(instruction)
+    value = mask.value if isinstance(mask, Immediate) else None
+    if isinstance(mask, Register):
+        value = constants.get(mask.name)
+    return None if value is None else value & 0xFFFFFFFF
+
+
+def is_collective(instruction: Instruction) -> bool:
+    return instruction.parts[0] in _WHOLE_WARP or _member_mask(instruction) is not None
+
+
+def _member_mask(instruction: Instruction) -> Operand:
+    """The member mask of a warp collective, if it has one."""
+    parts = instruction.parts
+    if ("sync" not in parts and "warp" not in parts) or is_barrier(instruction) or not instruction.operands:
         return None
     if parts[0] in ("shfl", "vote", "match", "redux", "elect") or parts[:2] == ("bar", "warp"):
-        last = instruction.operands[-1]
-        value = last.value if isinstance(last, Immediate) else None
-        if isinstance(last, Register):
-            value = constants.get(last.name)
-        return None if value is None else value & 0xFFFFFFFF
+        return instruction.operands[-1]
     return None
 
 
@@ -236,8 +271,10 @@ def registers_of(operand: Operand) -> Iterator[str]:
         yield operand.name
     elif isinstance(operand, Address):
         yield from registers_of(operand.base)
-    elif isinstance(operand, Negated):
+    elif isinstance(operand, Negated | Part):
         yield operand.register.name
+    elif isinstance(operand, Minus):
+        yield from registers_of(operand.operand)
     elif isinstance(operand, Vector):
         for item in operand.items:
             yield from registers_of(item)
@@ -262,6 +299,10 @@ def uses_and_definitions(instruction: Instruction) -> tuple[list[str], list[str]
         operands = operands[1:]
     for operand in operands:
         uses.extend(registers_of(operand))
+    if instruction.parts[0] in _READ_CARRY:
+        uses.append(CARRY)
+    if "cc" in instruction.parts:
+        defined.append(CARRY)
     if instruction.guard is not None:
         uses.append(instruction.guard.name)
     if instruction.call is not None and isinstance(instruction.call.callee, Register):
@@ -273,6 +314,7 @@ def _crossing(blocks: list[Block]) -> set[str]:
     """Registers read in a block before it has surely written them. A guarded write is not a sure one."""
     crossing: set[str] = set()
     for block in blocks:
+        crossing.update(mask.name for mask in block.members)
         written: set[str] = set()
         for instruction in block.instructions:
             uses, defined = uses_and_definitions(instruction)
@@ -318,7 +360,7 @@ def _is_uniform(function: Function, instruction: Instruction, uniform: set[str])
         address = instruction.operands[1]
         return (
             function.entry
-            and parts[1] == "param"
+            and parts[1:2] == ("param",)
             and isinstance(address, Address)
             and isinstance(address.base, Symbol)
             and "@" not in address.base.name

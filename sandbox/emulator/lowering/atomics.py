@@ -29,7 +29,19 @@ _TYPES = {
 _PARTS = " ".join(
     (
         *(["relaxed", "acquire", "release", "acq_rel", "cta", "cluster", "gpu", "sys"]),
-        *(["global", "shared", "shared::cta", "noftz", "L2::cache_hint", "v2", "v4", "v8"]),
+        *(
+            [
+                "global",
+                "shared",
+                "shared::cta",
+                "shared::cluster",
+                "noftz",
+                "L2::cache_hint",
+                "v2",
+                "v4",
+                "v8",
+            ]
+        ),
         *_TYPES,
         *sorted({name for names in _TYPES.values() for name in names}),
     )

@@ -12,7 +12,7 @@ import struct
 from dataclasses import dataclass
 
 from sandbox.emulator.lowering.abi import WARP_SHARED
-from sandbox.emulator.lowering.analysis import Analysis
+from sandbox.emulator.lowering.analysis import CARRY, Analysis
 from sandbox.emulator.lowering.batches import Member
 from sandbox.emulator.lowering.patterns import Pattern
 from sandbox.ptx.model import Function, Immediate, Negated, Operand, PtxError, Register, Symbol
@@ -129,6 +129,7 @@ class Builder:
         self.module = module
         self.function = function
         self.analysis = analysis
+        self.registers = {**function.registers, CARRY: "pred"}
         self.lines: list[str] = []
         self.entry: list[str] = []  # allocas and what else must stand in the first LLVM block
         self.counter = 0
@@ -143,7 +144,6 @@ class Builder:
         self.mask_vector = ""  # the running lanes as <32 x i1>
         self.members: dict[int, Member] = {}  # loads of this block that are checked together, by id
         self.patterns: dict[tuple[str, str, int], Pattern] = {}  # of addresses (access.py)
-        self.carry: Value | None = None
         self.guard: Value | None = None  # of the instruction at hand
         self.parameter_blocks: dict[str, tuple[str, int]] = {}  # of functions: LLVM pointer, bytes a lane
         self.kernel_parameters = {parameter.name: parameter.offset for parameter in function.parameters}
@@ -205,7 +205,6 @@ class Builder:
         self.mask_of = {}
         self.mask_vector = ""
         self.patterns = {}
-        self.carry = None
 
     def running(self) -> str:
         """The running lanes as <32 x i1>."""
@@ -231,7 +230,7 @@ class Builder:
             if name in self.analysis.uniform:
                 (kind, _), text = next(iter(forms.items()))
                 self.emit(f"store {spelled(kind)} {text}, ptr {slot}")
-            elif self.function.registers[name] == "pred":
+            elif self.registers[name] == "pred":
                 value = self.as_mask(self.read(name, "i1"))
                 old = self.op(f"load i32, ptr {slot}")
                 kept = self.op(f"and i32 {old}, %notM")
@@ -248,7 +247,7 @@ class Builder:
     def slot(self, name: str) -> str:
         if name not in self.slots:
             slot = f"%slot.{len(self.slots)}"
-            kind = INTEGER_OF[self.function.registers[name]]
+            kind = INTEGER_OF[self.registers[name]]
             if name in self.analysis.uniform:
                 self.entry.append(f"  {slot} = alloca {kind}")
             elif kind == "i1":
@@ -263,9 +262,9 @@ class Builder:
     def width(self, name: str) -> str:
         """Integer type of a register: "i1", "i16", ..."""
         try:
-            return INTEGER_OF[self.function.registers[name]]
+            return INTEGER_OF[self.registers[name]]
         except KeyError:
-            kind = self.function.registers.get(name)
+            kind = self.registers.get(name)
             raise self.unsupported(f"register {name} of type {kind}") from None
 
     def read(self, name: str, kind: str) -> Value:
@@ -351,22 +350,23 @@ class Builder:
             own = self.width(operand.name)
             if own == "i1" or kind == "i1" or BITS[own] == BITS[kind]:
                 return self.read(operand.name, kind)
-            if BITS[own] > BITS[kind] and kind not in FLOATS:
-                return self.convert("trunc", self.read(operand.name, own), kind)
+            if BITS[own] > BITS[kind]:
+                lower = self.convert("trunc", self.read(operand.name, own), f"i{BITS[kind]}")
+                return self.convert("bitcast", lower, kind)
             raise self.unsupported(f"{operand.name} of {own} read as {kind}")
-        if isinstance(operand, Negated):
+        if isinstance(operand, Negated) and kind == "i1":
             value = self.read(operand.register.name, "i1")
             if value.scalar:
                 return Value(self.op(f"xor i1 {value.text}, true"), "i1", True)
             return Value(self.op(f"xor i32 {self.as_mask(value)}, -1"), "mask", True)
         if isinstance(operand, Symbol):
             value = self.symbol(operand)
-            if BITS[value.type] > BITS[kind]:
-                return self.convert("trunc", value, kind)
-            if BITS[value.type] < BITS[kind]:
-                return self.convert("zext", value, kind)
-            return value
-        raise self.unsupported(f"operand {operand!r}")
+            if value.type == kind:
+                return value
+            if kind in FLOATS or kind == "i1":
+                raise self.unsupported(f"{operand.name} read as {kind}")
+            return self.convert("trunc" if BITS[value.type] > BITS[kind] else "zext", value, kind)
+        raise self.unsupported(f"operand {operand!r} as {kind}")
 
     def symbol(self, symbol: Symbol) -> Value:
         """The value of a name: special register or address."""

@@ -186,6 +186,8 @@ _RUNTIME = {
 
 # Local memory of a size known when it runs --------------------------------------------------------------
 
+DYNAMIC_STACK = ("alloca", "stacksave", "stackrestore")
+
 
 @handles("alloca")
 def allocate(build: Builder, instruction: Instruction) -> None:

@@ -37,13 +37,20 @@ def vector_bits(features: str) -> int:
     return 512 if wanted <= set(features.split(",")) else 0
 
 
+class Malformed(Exception):
+    """LLVM does not take what was lowered: the PTX means nothing, though no handler saw it."""
+
+
 def emit_object(ir: str) -> bytes:
-    """LLVM IR text to an ELF object for this CPU."""
+    """LLVM IR text to an ELF object for this CPU. Raises Malformed."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    module = llvm.parse_assembly(ir)
+    try:
+        module = llvm.parse_assembly(ir)
+    except RuntimeError as error:
+        raise Malformed(" ".join(str(error).split())[:200]) from error
     target = llvm.Target.from_default_triple()
     machine = target.create_target_machine(
         cpu=llvm.get_host_cpu_name(),
@@ -67,13 +74,17 @@ def main(arguments: list[str]) -> int:
     wanted = None if kernels is None else [(int(index), str(name)) for index, name in kernels]
     try:
         lowered = lower_modules(request["modules"], wanted, mode=request["mode"], vector_bits=bits)
+        product = emit_object(lowered.ir)
+    except Malformed as error:
+        print(json.dumps({"message": f"unsupported: PTX that is not well formed: {error}", "line": 0}))
+        return UNSUPPORTED
     except PtxError as error:
         print(
             json.dumps({"message": error.message, "line": error.line and error.line & ((1 << LINE_BITS) - 1)})
         )
         return UNSUPPORTED
-    with os.fdopen(int(arguments[0]), "wb") as product:
-        product.write(_linked(emit_object(lowered.ir)))
+    with os.fdopen(int(arguments[0]), "wb") as file:
+        file.write(_linked(product))
     return 0
 
 

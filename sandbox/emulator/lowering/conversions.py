@@ -155,10 +155,11 @@ def _pack(build: Builder, instruction: Instruction) -> None:
 def _widened(build: Builder, instruction: Instruction, value: Value, name: str) -> Value:
     """A result narrower than its register is extended by its own sign."""
     target = instruction.operands[0]
-    if not isinstance(target, Register) or value.type in FLOATS:
+    if not isinstance(target, Register):
         return value
     own = build.width(target.name)
     if BITS[own] > BITS[value.type]:
+        value = build.convert("bitcast", value, f"i{BITS[value.type]}")
         return build.convert("sext" if name[0] == "s" else "zext", value, own)
     return value
 

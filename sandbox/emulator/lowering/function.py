@@ -20,25 +20,31 @@ from sandbox.emulator.lowering import (
     integers,
     memory,
     video,
+    video_scalars,
 )
 from sandbox.emulator.lowering.analysis import (
     TERMINATORS,
     analyse,
     block_has,
+    is_apart,
 )
 from sandbox.emulator.lowering.arithmetic import HANDLERS, checked
 from sandbox.emulator.lowering.builder import ModuleContext, Value
-from sandbox.emulator.lowering.calls import frame_code, function_symbol, lower_call
+from sandbox.emulator.lowering.calls import DYNAMIC_STACK, frame_code, function_symbol, lower_call
 from sandbox.emulator.lowering.control import ControlFlow
 from sandbox.emulator.lowering.layout import Layout
 from sandbox.emulator.lowering.program import Place, Program
 from sandbox.emulator.lowering.tensor import add_matrix_cost
 from sandbox.emulator.lowering.warp import special_register
-from sandbox.ptx.model import Instruction, PtxError, Symbol
+from sandbox.ptx.model import Instruction, PtxError, Register, Symbol
 
 # Importing them filled HANDLERS.
-_HANDLER_MODULES = (access, atomics, bits, choices, conversions, floats, hints, integers, memory, video)
+_HANDLER_MODULES = (
+    *(access, atomics, bits, choices, conversions, floats, hints, integers, memory, video, video_scalars),
+)
 
+# What handlers, which are written for instructions that NVIDIA's assembler takes, raise about others.
+_NOT_THIS_FORM = (LookupError, ValueError, TypeError, AssertionError, StopIteration)
 _PRECISIONS = {"f16": 0, "bf16": 0, "f16x2": 0, "bf16x2": 0, "f32": 1, "f64": 2}
 _FLOP = {"add": 1, "sub": 1, "mul": 1, "fma": 2, "mad": 2}
 
@@ -59,7 +65,7 @@ class FunctionLowering(ControlFlow):
         self.place = place
         self.layout = layout
         self.local_offsets = layout.local_offsets(function)
-        self.dynamic = any(block_has(block, "alloca") for block in analysis.blocks)
+        self.dynamic = any(block_has(block, *DYNAMIC_STACK) for block in analysis.blocks)
 
     def _ends_block(self, instruction: Instruction) -> bool:
         return id(instruction) in self.ending_calls
@@ -215,8 +221,8 @@ class FunctionLowering(ControlFlow):
             self.line = block.instructions[0].line
         if block.barrier:
             self._gather_at_barrier(index)
-        elif block.collective is not None:
-            self._gather_at_collective(index, block.collective)
+        elif block.collective is not None or block.members:
+            self._gather_at_collective(index, block.collective or 0, block.members)
         self.emit("%notM = xor i32 %M, -1")
         self._count_block(index)
         self.members = access.find_batches(self, block)
@@ -234,22 +240,36 @@ class FunctionLowering(ControlFlow):
         """All live lanes of the warp must stand here before the warp arrives at the barrier."""
         live = self.op("load i32, ptr %warp_live.place")
         here = self.op(f"icmp eq i32 %M, {live}")
-        self._park_unless(here, index)
+        apart = is_apart(self.analysis.blocks[index].instructions[0])
+        self._park_unless(here, index, flag=abi.PARKED_APART if apart else 0)
 
-    def _gather_at_collective(self, index: int, members: int) -> None:
+    def _gather_at_collective(self, index: int, constant: int, members: list[Register]) -> None:
         """Lanes that a shuffle or vote names should be here; the others get the chance to come."""
-        signed = members - (1 << 32) if members >> 31 else members
+        named = str(constant - (1 << 32) if constant >> 31 else constant)
+        for register in members:
+            named = self.op(f"or i32 {named}, {self._named_by_any(register)}")
         live = self.op("load i32, ptr %live.place")
-        wanted = self.op(f"and i32 {live}, {signed}")
+        wanted = self.op(f"and i32 {live}, {named}")
         missing = self.op(f"and i32 {wanted}, {self.op('xor i32 %M, -1')}")
-        self._park_unless(self.op(f"icmp eq i32 {missing}, 0"), index, retry=1)
+        self._park_unless(self.op(f"icmp eq i32 {missing}, 0"), index, flag=1)
 
-    def _park_unless(self, condition: str, index: int, retry: int = 0) -> None:
+    def _named_by_any(self, register: Register) -> str:
+        """The lanes that the masks of the running ones name together."""
+        value = self.operand(register, "i32")
+        if value.scalar:
+            return value.text
+        self.context.declarations["reduce.or"] = "declare i32 @llvm.vector.reduce.or.v32i32(<32 x i32>)"
+        given = self.op(
+            f"select <32 x i1> {self.running()}, <32 x i32> {value.text}, <32 x i32> zeroinitializer"
+        )
+        return self.op(f"call i32 @llvm.vector.reduce.or.v32i32(<32 x i32> {given})")
+
+    def _park_unless(self, condition: str, index: int, flag: int) -> None:
         go, wait = self.label(), self.label()
         self.declare("kw_park", "i32", "ptr, ptr, i32, i32")
         self.emit(f"br i1 {condition}, label %{go}, label %{wait}")
         self.lines.append(f"{wait}:")
-        again = self.op(f"call i32 @kw_park(ptr %w, ptr %state, i32 {index}, i32 {2 * self.line + retry})")
+        again = self.op(f"call i32 @kw_park(ptr %w, ptr %state, i32 {index}, i32 {2 * self.line + flag})")
         run = self.op(f"icmp ne i32 {again}, 0")
         self.emit(f"br i1 {run}, label %{go}, label %schedule")
         self.lines.append(f"{go}:")
@@ -301,7 +321,7 @@ class FunctionLowering(ControlFlow):
             if instruction.opcode in error.message:
                 raise
             raise PtxError(f"{error.message} ({instruction.opcode})", self.line) from error
-        except (KeyError, IndexError, ValueError) as error:
+        except _NOT_THIS_FORM as error:
             raise PtxError(f"unsupported: {instruction.opcode} in this form ({error})", self.line) from error
         finally:
             self.guard = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sandbox.emulator.lowering import floats
+from sandbox.emulator.lowering.analysis import CARRY
 from sandbox.emulator.lowering.arithmetic import (
     PACKED,
     binary,
@@ -18,7 +19,7 @@ from sandbox.emulator.lowering.arithmetic import (
     sources_of,
 )
 from sandbox.emulator.lowering.builder import BITS, FLOATS, Builder, Value
-from sandbox.ptx.model import Instruction
+from sandbox.ptx.model import Instruction, Register
 
 _TYPES = "s16 u16 s32 u32 s64 u64"
 _FLOATING = "f32 f64 f16 bf16 f16x2 bf16x2 f32x2 rn rz rm rp ftz sat"
@@ -188,24 +189,16 @@ def with_carry(build: Builder, instruction: Instruction) -> None:
     result = binary(build, "sub" if minus else "add", first, second)
     out = compare(build, "icmp ult", first, second) if minus else compare(build, "icmp ult", result, first)
     if name in ("addc", "subc", "madc"):
-        if build.carry is None:
-            raise build.unsupported(f"{instruction.opcode} without a carry set in the same basic block")
-        flag = _inverted(build, build.carry) if minus else build.carry
+        old = Value(build.as_lanes(build.read(CARRY, "i1")), "i1")
+        flag = _inverted(build, old) if minus else old
         carry = build.convert("zext", flag, kind)
         partial = result
         result = binary(build, "sub" if minus else "add", partial, carry)
         again = compare(build, "icmp ult", partial if minus else result, carry)
         out = binary(build, "or", out, again)
     if "cc" in parts:
-        _set_carry(build, _inverted(build, out) if minus else out)
+        build.write(Register(CARRY), _inverted(build, out) if minus else out)
     build.write(instruction.operands[0], result)
-
-
-def _set_carry(build: Builder, flag: Value) -> None:
-    """Under a predicate the other lanes keep theirs."""
-    if build.guard is not None and build.carry is not None:
-        flag = select(build, build.guard, flag, build.carry)
-    build.carry = flag
 
 
 def _inverted(build: Builder, flag: Value) -> Value:

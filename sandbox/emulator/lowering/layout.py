@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from sandbox.emulator.lowering.parameters import addressed_parameters
 from sandbox.emulator.lowering.program import Place, Program
-from sandbox.ptx.model import Function, Variable
+from sandbox.ptx.model import Function, Instruction, Symbol, Variable
 
 DYNAMIC_LOCALS = 1 << 14  # bytes a thread may use on top of what is known beforehand
+RESERVED_SHARED = 1024  # bytes of a block that are the system's, at the start of its shared memory
+RESERVED_NAMES = "%reserved_smem_offset_"
 
 
 class Layout:
@@ -20,6 +22,8 @@ class Layout:
         self.static_bytes: dict[tuple[int, str], int] = {}  # of kernels
         self._shared: dict[tuple[int, str], int] = {}
         self._depths: dict[tuple[int, str], int] = {}
+        # Only where code asks for it, as cooperative groups do for tiles of several warps.
+        self.reserved_shared = RESERVED_SHARED if any(map(_uses_reserved, places)) else 0
         self._place_shared(places)
 
     def _place_shared(self, places: Sequence[Place]) -> None:
@@ -28,7 +32,7 @@ class Layout:
             index: [v for v in self.program.modules[index].variables if v.space == "shared"]
             for index in modules
         }
-        offset = 0
+        offset = self.reserved_shared
         for index, variables in common.items():
             offset = self._stack(index, variables, offset)
         for place in places:
@@ -36,8 +40,10 @@ class Layout:
                 offset = self._stack(place.module, _shared(place.function), offset)
         for place in places:
             if place.function.entry:
-                self.static_bytes[place.key] = self._stack(place.module, _shared(place.function), offset)
-        self.dynamic_offset = -(-max([offset, *self.static_bytes.values()]) // 128) * 128
+                end = self._stack(place.module, _shared(place.function), offset)
+                self.static_bytes[place.key] = end - self.reserved_shared
+        longest = max([offset - self.reserved_shared, *self.static_bytes.values()])
+        self.dynamic_offset = self.reserved_shared - (-longest // 128) * 128
         for index, variables in common.items():
             self._dynamic(index, variables)
         for place in places:
@@ -88,6 +94,15 @@ class Layout:
                 return depth  # it depends on where the cycle was entered
             self._depths[place.key] = depth
         return self._depths[place.key]
+
+
+def _uses_reserved(place: Place) -> bool:
+    return any(
+        isinstance(operand, Symbol) and operand.name.startswith(RESERVED_NAMES)
+        for item in place.function.body
+        if isinstance(item, Instruction)
+        for operand in item.operands
+    )
 
 
 def _locals(function: Function) -> list[tuple[str, int]]:

@@ -70,6 +70,7 @@ def receive(build: Builder, target: Operand, value: Value, name: str) -> None:
         return
     own = build.width(target.name)
     if BITS[own] > BITS[value.type]:
+        value = build.convert("bitcast", value, f"i{BITS[value.type]}")
         value = build.convert("sext" if name[0] == "s" else "zext", value, own)
     build.write(target, value)
 
@@ -83,7 +84,9 @@ def send(build: Builder, operand: Operand, base: str, offset: int, kind: str) ->
 @handles("isspacep")
 def is_space(build: Builder, instruction: Instruction) -> None:
     space = instruction.parts[1].partition("::")[0]
-    address = build.splat(build.operand(instruction.operands[1], "i64"))
+    source = instruction.operands[1]
+    own = build.width(source.name) if isinstance(source, Register) else "i64"
+    address = build.splat(build.convert("zext", build.operand(source, own), "i64"))
     bounds = {
         "shared": (SHARED_WINDOW, LOCAL_WINDOW),
         "local": (LOCAL_WINDOW, PARAMETER_WINDOW),
@@ -99,7 +102,9 @@ def is_space(build: Builder, instruction: Instruction) -> None:
 
 _FENCE_OF_COPIES = frozenset(
     {"release", "relaxed", "acquire", "cta", "cluster", "shared", "shared::cta", "shared::cluster", "global"}
+    | {"sync_restrict::shared::cta", "sync_restrict::shared::cluster"}
 )
+_PROXIES_OF_COPIES = ("async", "async::generic", "alias")  # whatever the way to memory, it is the same here
 
 
 @handles("membar", "fence")
@@ -110,7 +115,8 @@ def fence(build: Builder, instruction: Instruction) -> None:
     fence for them has nothing to do.
     """
     parts = instruction.parts
-    if parts[0] == "fence" and (parts[1] == "mbarrier_init" or parts[1:3] == ("proxy", "async")):
+    copies = parts[1] == "proxy" and len(parts) > 2 and parts[2] in _PROXIES_OF_COPIES
+    if copies or parts[1] == "mbarrier_init":
         if not set(parts[1:]) <= _FENCE_OF_COPIES.union(parts[1:3]):
             raise build.unsupported(instruction.opcode)
         return

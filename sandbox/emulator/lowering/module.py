@@ -3,7 +3,7 @@
 The description is lines of words, embedded in the shared object as `kw_description`:
 
     mode checked|plain
-    kernel MODULE NAME SYMBOL PARAMETER_BYTES STATIC_SHARED DYNAMIC_OFFSET LOCAL_BYTES BYTE_SHARED
+    kernel MODULE NAME SYMBOL PARAMETER_BYTES STATIC_SHARED DYNAMIC_OFFSET LOCAL_BYTES BYTE_SHARED RESERVED
     variable MODULE NAME SPACE BYTES ALIGN SLOT|- HEX|- EXTERNAL
     address MODULE NAME OFFSET TARGET_NAME TARGET_OFFSET
     function MODULE NAME ADDRESS
@@ -25,8 +25,9 @@ from sandbox.emulator.lowering.calls import function_symbol
 from sandbox.emulator.lowering.function import FunctionLowering
 from sandbox.emulator.lowering.layout import Layout
 from sandbox.emulator.lowering.program import Place, Program
-from sandbox.ptx.model import Files, Instruction
-from sandbox.ptx.parser import parse, type_bytes
+from sandbox.ptx.model import Files, Instruction, PtxError
+from sandbox.ptx.parser import parse
+from sandbox.ptx.words import is_type, type_bytes
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,15 @@ def lower_modules(
     """Lowers kernels (module index, name) of PTX modules with the functions that they can call; None: all.
 
     Mode "checked" checks and counts every access; "plain" does neither. `vector_bits` is the width of the
-    vector registers that code may be written for; 0 writes for any CPU. Raises PtxError naming instruction
-    and line.
+    vector registers that code may be written for; 0 writes for any CPU. Raises PtxError naming instruction,
+    function and line.
     """
     context = ModuleContext(mode, vector_bits)
     files = Files()
     program = Program([parse(text, files) for text in texts])
     places = program.reached(program.kernels() if kernels is None else kernels)
     layout = Layout(program, places)
-    functions = [FunctionLowering(context, program, place, layout).lower() for place in places]
+    functions = [_lowered(context, program, place, layout) for place in places]
     description = [f"mode {mode}"]
     description += [_kernel_line(place, program, layout) for place in places if place.function.entry]
     for index in range(len(program.modules)):
@@ -79,13 +80,20 @@ def lower_modules(
     return LoweredText(ir, blob)
 
 
+def _lowered(context: ModuleContext, program: Program, place: Place, layout: Layout) -> str:
+    try:
+        return FunctionLowering(context, program, place, layout).lower()
+    except PtxError as error:
+        raise error.inside(place.function.name) from error
+
+
 def _kernel_line(place: Place, program: Program, layout: Layout) -> str:
     function = place.function
     symbol = function_symbol(place).strip('"')
     words = [
         *("kernel", place.module, function.name, symbol, function.parameter_bytes),
         *(layout.static_bytes[place.key], layout.dynamic_offset, layout.local_bytes(place)),
-        int(any(map(_narrow_shared, program.reached([place.key])))),
+        *(int(any(map(_narrow_shared, program.reached([place.key])))), layout.reserved_shared),
     ]
     return " ".join(map(str, words))
 
@@ -95,7 +103,8 @@ def _narrow_shared(place: Place) -> bool:
     for item in place.function.body:
         if isinstance(item, Instruction) and item.parts[0] in ("ld", "st", "atom", "red"):
             spaces = {part.partition("::")[0] for part in item.parts}
-            if not spaces & {"global", "local", "const", "param"} and type_bytes(item.parts[-1]) < 4:
+            narrow = is_type(item.parts[-1]) and type_bytes(item.parts[-1]) < 4
+            if narrow and not spaces & {"global", "local", "const", "param"}:
                 return True
     return False
 

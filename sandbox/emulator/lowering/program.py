@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sandbox.emulator.lowering import abi
-from sandbox.emulator.lowering.analysis import is_barrier
+from sandbox.emulator.lowering.analysis import is_barrier, is_collective
 from sandbox.ptx.model import Call, Function, Instruction, Module, Prototype, PtxError, Register
 
 
@@ -115,7 +115,8 @@ class Program:
         return callee is not None and self.may_exit(callee)
 
     def call_may_wait(self, module: int, instruction: Instruction) -> bool:
-        """Whether a call leads to a barrier, which takes all lanes of a warp at once."""
+        """Whether a call leads to a barrier, which takes all lanes of a warp at once, or to a collective, to
+        which no member can come once others are inside."""
         call = instruction.call
         if call is None:
             return False
@@ -127,7 +128,7 @@ class Program:
     def _may_wait(self, place: Place) -> bool:
         if place.key not in self._waiting:
             self._waiting[place.key] = any(
-                isinstance(item, Instruction) and is_barrier(item)
+                isinstance(item, Instruction) and (is_barrier(item) or is_collective(item))
                 for other in self._reached([place])
                 for item in other.function.body
             )

@@ -36,7 +36,7 @@ def _area(build: Builder, name: str) -> str:
 
 def _coordinates(build: Builder, operand: Operand) -> str:
     if not isinstance(operand, Texel):
-        raise build.unsupported(f"coordinates {operand!r}")
+        raise build.unsupported("coordinates that are no vector")
     area = _area(build, "coordinates")
     for index, item in enumerate(operand.coordinates.items):
         place = build.op(f"getelementptr <32 x i32>, ptr {area}, i64 {index}")
@@ -83,9 +83,10 @@ def fetch(build: Builder, instruction: Instruction) -> None:
 
 @handles("txq", "suq")
 def query(build: Builder, instruction: Instruction) -> None:
-    parts, (target, operand) = instruction.parts, instruction.operands
-    if len(parts) != 3 or parts[1] not in _QUERIES or parts[2] != "b32":
+    parts = instruction.parts
+    if len(parts) != 3 or len(instruction.operands) != 2 or parts[1] not in _QUERIES or parts[2] != "b32":
         raise build.unsupported(instruction.opcode)
+    target, operand = instruction.operands
     what = _QUERIES[parts[1]] | (8 if parts[0] == "suq" else 0)
     out = build.buffer("out0")
     build.declare("kw_image_query", "void", "ptr, i32, i32, i32, ptr, ptr")

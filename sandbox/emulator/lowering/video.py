@@ -15,7 +15,7 @@ from sandbox.emulator.lowering.arithmetic import (
     sources_of,
 )
 from sandbox.emulator.lowering.builder import Builder, Value
-from sandbox.ptx.model import Instruction, Register, Symbol
+from sandbox.ptx.model import Instruction, Part, Register
 
 _COMPARISONS = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge"}
 
@@ -64,7 +64,9 @@ def _signature(build: Builder, instruction: Instruction, count: int) -> tuple[li
         raise build.unsupported(instruction.opcode)
     for operand in instruction.operands:
         if not isinstance(operand, Register):
-            what = operand.name if isinstance(operand, Symbol) else "an operand that is no register"
+            what = "an operand that is no register"
+            if isinstance(operand, Part):
+                what = f"{operand.register.name}.{operand.selector}"
             raise build.unsupported(f"{instruction.opcode} with {what}")
     return types, modifiers
 

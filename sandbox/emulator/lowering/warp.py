@@ -6,6 +6,7 @@ from sandbox.emulator.lowering import abi
 from sandbox.emulator.lowering.arithmetic import binary, compare, handles, intrinsic
 from sandbox.emulator.lowering.builder import Builder, Value, element_type
 from sandbox.emulator.lowering.cluster import ALIASES, CONSTANTS, cluster_barrier
+from sandbox.emulator.lowering.layout import RESERVED_NAMES, RESERVED_SHARED
 from sandbox.ptx.model import Instruction, Operand, Pair
 
 _SHUFFLES = {"up": 0, "down": 1, "bfly": 2, "idx": 3}
@@ -24,6 +25,9 @@ _WARP_WORDS = {
     "%envreg1": abi.WARP_WORKSPACE + 4,
     "%envreg2": abi.WARP_WORKSPACE,
 }
+# The part of a block's shared memory that is the system's, by its two ends; `_cap` is where a block's own may
+# start, and cooperative_groups uses what follows `_1`.
+_RESERVED = {"begin": 0, "0": 0, "1": 0, "end": RESERVED_SHARED, "cap": RESERVED_SHARED}
 _TIMERS = {"%clock": "kw_clock", "%clock64": "kw_clock", "%globaltimer": "kw_globaltimer"}
 _LANE_MASKS = {
     "%lanemask_eq": lambda lane: 1 << lane,
@@ -49,6 +53,14 @@ def special_register(build: Builder, name: str) -> Value | None:
     if name.startswith("%tid."):
         place = build.op(f"getelementptr i8, ptr %w, i64 {abi.WARP_TID + 128 * 'xyz'.index(name[-1])}")
         return Value(build.op(f"load <32 x i32>, ptr {place}, align 64"), "i32")
+    if name.startswith(RESERVED_NAMES) and name.removeprefix(RESERVED_NAMES) in _RESERVED:
+        return Value(str(_RESERVED[name.removeprefix(RESERVED_NAMES)]), "i32", True)
+    if name == "%aggr_smem_size":  # the system's part included
+        own = special_register(build, "%total_smem_size")
+        assert own is not None
+        return binary(build, "add", own, Value(str(RESERVED_SHARED), "i32", True))
+    if name == "%is_explicit_cluster":
+        return Value("false", "i1", True)
     if name == "%laneid":
         return Value(_lanes(range(32)), "i32")
     if name in _LANE_MASKS:

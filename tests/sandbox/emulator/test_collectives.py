@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from emulated import Machine, Out, compile_cuda, line_of
 
+from sandbox.emulator.client import Mode
+
 SOURCE = r"""
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
@@ -187,3 +189,35 @@ def test_lanes_that_come_late_to_a_vote_in_a_loop_are_waited_for_every_time(tmp_
                     total += sum(i if i % 3 else -i for i in range(lane, int(work[other]), 32))
         expected.append(total * 1000 + 7)
     assert ran.arrays["a1"].tolist() == expected
+
+
+LATE = r"""
+__device__ __noinline__ int from(unsigned mask, int value, int lane) {
+  return __shfl_sync(mask, value, lane);
+}
+extern "C" __global__ void late(int* out, unsigned mask, int rounds) {
+  int i = threadIdx.x;
+  unsigned sum = i;
+  if (i < 8)
+    for (int k = 0; k < rounds * (i + 1); k++) sum = sum * 1664525u + out[k & 31];
+  if (i % 3 == 0) mask |= sum & 0;
+  int first = __shfl_sync(mask, i, (i + 1) & 31), second;
+  if (i >= 24)
+    for (int k = 0; k < rounds * (i - 20); k++) sum = sum * 1664525u + out[k & 31];
+  second = from(mask, first, (i + 31) & 31);
+  out[i] = 100 * first + second + (sum == 12345u);
+}
+"""
+
+
+@pytest.mark.parametrize("options", [["-lineinfo"], ["-G"]])
+@pytest.mark.parametrize("mode", ["checked", "plain"])
+def test_members_that_no_constant_names_are_waited_for(
+    jail: None, tmp_path: Path, options: list[str], mode: Mode
+) -> None:
+    """However long they compute on another way; at the instruction, and at a call that leads to it."""
+    machine = Machine(compile_cuda(LATE, tmp_path, options=options), mode=mode)
+    run = machine.run("late", 1, 32, np.zeros(32, "int32"), np.uint32(0xFFFFFFFF), 3000)
+    assert run.result.status == "ok", run.result
+    lanes = np.arange(32)
+    assert (run.arrays["a0"] == 100 * ((lanes + 1) % 32) + lanes).all()

@@ -50,8 +50,8 @@ def test_the_same_text_is_lowered_once() -> None:
     [
         ("wgmma.fence.sync.aligned;", "wgmma.fence"),
         ("tex.2d.v4.f32.s32 {%f1, %f1, %f1, %f1}, [t, {%r1, %r1}];", "tex.2d"),
-        ("mov.u32 %r1, %reserved_smem_offset_begin;", "%reserved_smem_offset_begin"),
-        ("ld.global.v4.f64 {%d1, %d1, %d1, %d1}, [%rd1];", "ld.global.v4.f64"),
+        ("mov.u32 %r1, %pm3;", "%pm3"),
+        ("ld.global.v8.f64 {%d1, %d1, %d1, %d1, %d1, %d1, %d1, %d1}, [%rd1];", "ld.global.v8.f64"),
         ("call.uni vprintf, (%rd1);", "vprintf"),
         ("call.uni cudaGetParameterBuffer;", "cudaGetParameterBuffer, which nothing here defines"),
         ("ld.param.u32 %r1, [k_param+8];", "bytes 8 to 12 of parameters that have 8 bytes"),
@@ -71,7 +71,27 @@ def test_what_is_not_supported_names_the_instruction_and_its_line(statement: str
         lower([text], Cancellation())
     assert (caught.value.verdict, caught.value.fault) == ("unsupported", "kernelwright")
     assert words in caught.value.message
-    assert "at line 42" in caught.value.message
+    assert caught.value.message.endswith(" in k at line 42")
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_memory_that_is_not_there_in_a_replay_without_checks(threads: int) -> None:
+    """A fault like others, of the block that started first; the process lives, and replays what follows."""
+    machine = Machine(
+        HEADER + ".visible .entry k(.param .u64 out, .param .u64 far) {\n"
+        ".reg .b64 %d<5>; .reg .b32 %r<3>; .reg .pred %p1;\n"
+        "ld.param.u64 %d1, [out]; ld.param.u64 %d2, [far]; mov.u32 %r1, %tid.x; mul.wide.u32 %d3, %r1, 4;\n"
+        "mov.u32 %r2, %ctaid.x; setp.lt.u32 %p1, %r2, 3; @%p1 bra FINE; add.u64 %d1, %d1, %d2;\n"
+        "FINE: add.u64 %d1, %d1, %d3; st.global.u32 [%d1], %r1; ret; }",
+        mode="plain",
+    )
+    far = machine.run("k", 8, 64, Out(64, "uint32"), 1 << 46, threads=threads)
+    assert (far.fault.kind, far.fault.kernel, far.fault.line) == ("out of bounds", "k", None)
+    assert far.fault.block == (3, 0, 0)
+    assert "run with checks to see which, and at which line" in far.fault.message
+    near = machine.run("k", 8, 64, Out(64, "uint32"), 0, threads=threads)
+    assert near.result.status == "ok"
+    assert near.arrays["a0"].tolist() == list(range(64))
 
 
 def test_symbols_keep_their_initial_values_for_every_plan() -> None:

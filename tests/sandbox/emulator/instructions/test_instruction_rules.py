@@ -8,6 +8,7 @@ from emulated import Machine, Out
 from instruction_modules import header
 from test_instruction_forms import TABLES
 
+from sandbox.emulator.client import Mode
 from sandbox.emulator.lowering import function
 from sandbox.emulator.lowering.arithmetic import HANDLERS
 from sandbox.emulator.lowering.module import lower_modules
@@ -25,6 +26,7 @@ TABLED = (
     "memory",
     "access",
     "video",
+    "video_scalars",
 )
 ELSEWHERE = {"discard"}  # leaves any value: nothing to compare
 
@@ -69,7 +71,15 @@ def kernel(*statements: str) -> str:
         "red.async.relaxed.cluster.global.add.u32 [%d1], %r2",
         "redux.sync.min.f32 %r1, %r2, %r3",
         "vote.sync.most.pred %p1, %p2, -1",
-        "vadd.s32.s32.s32 %r1, %r2, %r3",
+        "vadd.s32.s32.s32.max %r1, %r2, %r3",
+        "vadd.s32.s32.s32.sat.add.min %r1, %r2, %r3, %r4",
+        "vadd.s32.s32.s32.add %r1.b0, %r2, %r3, %r4",
+        "vsub.s32.s32.s32 %r1.h0, %r2, %r3",
+        "vmin.s32.s32 %r1, %r2, %r3",
+        "vshl.u32.u32.u32 %r1, %r2, %r3",
+        "vshr.u32.u32.s32.wrap %r1, %r2, %r3",
+        "vset.u32.u32.lt.gt %r1, %r2, %r3",
+        "vmad.u32.u32.u32 %r1, %r2, %r3",
         "vadd4.u32.u32 %r1, %r2, %r3, %r4",
         "vadd4.u32.u32.u32.sat.add %r1, %r2, %r3, %r4",
         "vsub2.s32.s32.s32.max %r1, %r2, %r3, %r4",
@@ -108,6 +118,62 @@ def test_wide_values_move_and_swap_whole(jail: None) -> None:
     for thread, row in enumerate(run.arrays["a0"].reshape(64, 6).tolist()):
         last = [9, thread] if thread & 1 else [thread, 8]
         assert row == [*last, thread, 7, thread, 8]
+
+
+@pytest.mark.parametrize("mode", ["checked", "plain"])
+def test_wide_values_are_loaded_and_stored(jail: None, mode: Mode) -> None:
+    """One of 128 bits; 32 bytes as sm_100 moves them, in two halves; by some lanes, at an offset."""
+    machine = Machine(
+        kernel(
+            "ld.param.u64 %d1, [out]; mov.u32 %r1, %tid.x; mad.wide.u32 %d2, %r1, 128, %d1;",
+            "cvt.u64.u32 %d3, %r1; not.b64 %d4, %d3; mov.b128 %q0, {%d3, %d4}; st.global.b128 [%d2], %q0;",
+            "and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 0; mov.b128 %q1, {5, 6};",
+            "@%p1 ld.relaxed.gpu.global.b128 %q1, [%d2]; st.b128 [%d2+16], %q1;",
+            "st.global.v4.b64 [%d2+32], {%d3, %d4, 7, %d3}; ld.global.v4.u64 {%d4, _, %d5, %d6}, [%d2+32];",
+            "st.global.v2.b64 [%d2+64], {%d4, %d5};",
+            "ld.global.v8.b32 {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [%d2+32];",
+            "st.global.v8.b32 [%d2+96], {%r7, %r6, %r5, %r4, %r3, %r2, %r1, %r0};",
+        ),
+        mode=mode,
+    )
+    run = machine.run("k", 1, 64, Out(64 * 16, "uint64"))
+    assert run.result.status == "ok", run.result
+    for thread, row in enumerate(run.arrays["a0"].reshape(64, 16).tolist()):
+        inverse = (1 << 64) - 1 - thread
+        loaded = [5, 6] if thread & 1 else [thread, inverse]
+        swapped = [value << 32 & (1 << 64) - 1 | value >> 32 for value in (thread, 7, inverse, thread)]
+        expected = [thread, inverse, *loaded, thread, inverse, 7, thread, thread, 7]
+        assert row[:10] == expected
+        assert row[12:] == swapped
+
+
+@pytest.mark.parametrize("mode", ["checked", "plain"])
+def test_the_carry_goes_from_block_to_block(jail: None, mode: Mode) -> None:
+    """A sum of 128 bits in a loop, as long as the number of the lane says, whose carries all differ."""
+    machine = Machine(
+        kernel(
+            "ld.param.u64 %d1, [out]; mov.u32 %r1, %tid.x; mad.wide.u32 %d2, %r1, 16, %d1;",
+            "and.b32 %r2, %r1, 3; mov.u32 %r3, 0; add.cc.u32 %r4, 0, 0;",
+            "LOOP: mad.wide.u32 %d3, %r3, 4, %d2; ld.global.u32 %r5, [%d3];",
+            "addc.cc.u32 %r5, %r5, 0xfffffffe; st.global.u32 [%d3], %r5;",
+            "add.u32 %r3, %r3, 1; setp.le.u32 %p1, %r3, %r2; @%p1 bra LOOP;",
+            "setp.gt.u32 %p2, %r3, 3; @%p2 bra DONE; mad.wide.u32 %d3, %r3, 4, %d2; addc.u32 %r6, 0, 0;",
+            "st.global.u32 [%d3], %r6; DONE:",
+        ),
+        mode=mode,
+    )
+    given = np.arange(256, dtype="uint32") % 5 * np.uint32(0x7FFFFFFF)
+    run = machine.run("k", 1, 64, given.copy())
+    assert run.result.status == "ok", run.result
+    for thread, (row, first) in enumerate(
+        zip(run.arrays["a0"].reshape(64, 4).tolist(), given.reshape(64, 4).tolist(), strict=True)
+    ):
+        expected, carry, words = list(first), 0, (thread & 3) + 1
+        for place in range(words):
+            carry, expected[place] = divmod(first[place] + 0xFFFFFFFE + carry, 1 << 32)
+        if words < 4:
+            expected[words] = carry
+        assert row == expected
 
 
 def test_the_lowest_member_is_elected(jail: None) -> None:
