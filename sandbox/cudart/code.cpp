@@ -79,8 +79,7 @@ DeviceCode::Lowered DeviceCode::lower(int module, const std::string &symbol, con
             return {};
         }
     }
-    // The text that has the kernel is the first module of its library.
-    const kw::Kernel *kernel = found->second->kernel(0, symbol);
+    const kw::Kernel *kernel = found->second->kernel(symbol);
     if (!kernel) problem = "the kernel is not in its lowered module";
     return {found->second.get(), kernel};
 }

@@ -371,7 +371,9 @@ void Executing::report_failure(const kw::Finding &fault, const std::string &kern
         if (options_.stop_at_first) service_.ask("fault", kw::fault_json(fault, kernel));
         return;
     }
-    std::string where = fault.line ? " at " + fault.file.substr(fault.file.rfind('/') + 1) + ":" + std::to_string(fault.line) : "";
+    std::string where = " in block (" + std::to_string(fault.block[0]) + ", " + std::to_string(fault.block[1]) + ", " +
+                        std::to_string(fault.block[2]) + ")";
+    if (fault.line) where = " at " + fault.file.substr(fault.file.rfind('/') + 1) + ":" + std::to_string(fault.line);
     note((kernel + " failed, as it would on a device: " + fault.kind + where + "; --check=" +
           kw::name_of(kw::check_of(fault.kind)) + " tells more")
              .c_str());

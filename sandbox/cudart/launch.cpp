@@ -132,8 +132,11 @@ EXPORT cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const v
             break;
         case cudaLaunchAttributeClusterDimension: {
             const dim3 &size = attribute.val.clusterDim;
-            if (size.x * size.y * size.z > 1)
-                return call.end(call.backend()->unsupported("cudaLaunchKernelEx", "clusters are not recorded"));
+            if (uint64_t blocks = uint64_t{size.x} * size.y * size.z; blocks > 1) {
+                const Kernel *kernel = find_kernel(function);
+                std::string why = "a cluster of " + std::to_string(blocks) + " blocks, by cudaLaunchKernelEx";
+                return call.end(call.backend()->unsupported(kernel ? kernel->symbol.c_str() : "cudaLaunchKernelEx", why.c_str()));
+            }
             break;
         }
         // Hints, and overlap that enqueue order is one legal outcome of.
@@ -145,7 +148,8 @@ EXPORT cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const v
         case cudaLaunchAttributePreferredSharedMemoryCarveout:
             break;
         default:
-            return call.end(call.backend()->unsupported("cudaLaunchKernelEx", "a launch attribute is not recorded"));
+            return call.end(call.backend()->unsupported(
+                "cudaLaunchKernelEx", ("launch attribute " + std::to_string(static_cast<int>(attribute.id))).c_str()));
         }
     }
     return start(function, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes, config->stream,

@@ -68,7 +68,7 @@ def run(
             options=_told(options),
             report=report,
             cancel=cancel,
-            lower=lambda texts, kernel, mode: lower(texts, cancel, kernels=[(0, kernel)], mode=mode),
+            lower=lambda texts, owner, kernel, mode: lower(texts, cancel, [(owner, kernel)], mode=mode),
         )
     )
     began = time.monotonic()

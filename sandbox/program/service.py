@@ -66,7 +66,7 @@ class Service:
     options: Mapping[str, str]
     report: Report
     cancel: Cancellation
-    lower: Callable[[Sequence[str], str, Mode], Lowered]  # PTX texts, a kernel of the first, how
+    lower: Callable[[Sequence[str], int, str, Mode], Lowered]  # PTX texts, a kernel of one of them, how
     _modules: dict[str, list[str]] = field(default_factory=dict)
     _owners: dict[tuple[str, str], int] = field(default_factory=dict)  # module, kernel -> which of its texts
 
@@ -129,9 +129,10 @@ class Service:
         texts = self._modules.get(module)
         if texts is None:
             raise BadRequest(f"no module {module[:40]!r}")
-        first = self._owners.get((module, kernel), 0)
+        owner = self._owners.get((module, kernel), 0)
         try:
-            lowered = self.lower([texts[first], *texts[:first], *texts[first + 1 :]], kernel, mode)
+            # Whichever text has the kernel, their order stays: it decides the addresses of functions.
+            lowered = self.lower(texts, owner, kernel, mode)
         except Judged as refused:
             self.report.add_unsupported(kernel, refused.message)
             return Answer(f"unsupported\t{_one_line(refused.message)}")

@@ -96,6 +96,8 @@ struct alignas(64) Warp {
   const u8* stack_end;  // one past the bytes of its fiber's stack
   u32 started;          // lanes it was started with
   u32 synced;           // warp-level synchronisations since the last barrier
+  u32 arrived;          // lanes for which others of the warp have been at a barrier: they go on from theirs
+  bool passes;          // those that run are such lanes, at their barrier
   Status status;
   u8 barrier;          // where it waits
   u32 barrier_line;
@@ -140,8 +142,11 @@ struct State {
   u32 waiting[1];  // [blocks], then parked[blocks], then notes[blocks]
 
   u32* parked() { return waiting + blocks; }
-  u32* notes() { return waiting + 2 * blocks; }  // of parked lanes: source line * 2, + 1 at a warp collective
+  u32* notes() { return waiting + 2 * blocks; }  // of parked lanes: source line * 2, + 1 at a warp collective, or APART
 };
+
+// At a barrier 0 of all threads that the lanes of a warp need not reach by one instruction (barrier.sync without .aligned).
+constexpr u32 APART = u32{1} << 31;
 
 static_assert(offsetof(State, live) == 16);
 static_assert(offsetof(State, lowest) == 32);

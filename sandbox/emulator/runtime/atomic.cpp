@@ -133,6 +133,7 @@ void atomic_shared(Warp* warp, u32 site, Lanes& lanes, Value* out, Update&& next
   SharedMemory& shared = warp->block->shared;
   if (checks) {
     shared.settle();
+    shared.arrive(lanes.address[0], warp->worker->launch.module->sites[site].releases != Site::NONE);
     check_shared<sizeof(Value)>(warp, site, lanes);
     if (out) poison_dropped<sizeof(Value), 1>(lanes, reinterpret_cast<u8*>(out));
     if (warp->counts) count_atomic(warp, site, lanes, false);

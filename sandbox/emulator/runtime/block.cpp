@@ -31,7 +31,7 @@ void prepare_warp(Warp& warp, const Launch& launch, u32 number) {
   }
   warp.warpid = number;
   warp.nwarpid = warp_count(request);
-  warp.shared_total = shared_bytes(request);
+  warp.shared_total = shared_bytes(request) - request.kernel->reserved_shared;
   warp.shared_dynamic = request.dynamic_shared;
   warp.nsmid = launch.multiprocessors;
   warp.gridid = launch.number;
@@ -53,13 +53,14 @@ u32 warp_count(const LaunchRequest& request) {
 }
 
 u32 shared_bytes(const LaunchRequest& request) {
-  return request.dynamic_shared ? request.kernel->dynamic_offset + request.dynamic_shared : request.kernel->static_shared;
+  const Kernel& kernel = *request.kernel;
+  return request.dynamic_shared ? kernel.dynamic_offset + request.dynamic_shared : kernel.reserved_shared + kernel.static_shared;
 }
 
 Block::Block(Launch& its_launch, Worker& its_worker) : launch(&its_launch), worker(&its_worker) {
   const LaunchRequest& request = *launch->request;
   u32 count = warp_count(request);
-  shared.prepare(shared_bytes(request), request.kernel->narrow_shared);
+  shared.prepare(shared_bytes(request), request.kernel->reserved_shared, request.kernel->narrow_shared);
   size_t stride = size_t{request.kernel->local_bytes} * LANES;
   locals_.assign(stride * count, UNDEFINED);
   bool asked = launch->checked(INITCHECK) && launch->module->checked && request.kernel->local_bytes <= MOST_MARKED_LOCALS;
@@ -115,7 +116,8 @@ void Block::start(u64 its_place) {
     warp->smid = static_cast<u32>(place % launch->multiprocessors);
     warp->instructions = 0;
     warp->live = warp->started;
-    warp->synced = 0;
+    warp->synced = warp->arrived = 0;
+    warp->passes = false;
     warp->clock_reads = warp->slept = 0;
     warp->spin = {};
     warp->spin.grant = warp->fuel = FIRST_FUEL;

@@ -358,7 +358,7 @@ void shared_read(Warp* warp, u32 site, const Lanes& lanes) {
     for (u32 granule = at >> shared.granule_shift; granule <= last; ++granule) {
       Mark writer = shared.writers[granule];
       written |= shared.written(writer);
-      if (unordered(warp, writer, shared.epoch, thread) && !(strong && writer & MARK_RELAXED))
+      if (unordered(warp, writer, shared.epoch, thread) && !(strong && writer & MARK_RELAXED) && at >= shared.reserved)
         race(warp, site, lanes.lane[i], at, "reads", mark_thread(writer));
       if (count) note_order(shared, writer, thread);
       shared.readers[granule] = with_reader(shared.readers[granule], mine);
@@ -377,13 +377,13 @@ void shared_write(Warp* warp, u32 site, u32 lane, u32 at, const u8* data, bool a
   u32 last = (at + Bytes - 1) >> shared.granule_shift;
   for (u32 granule = at >> shared.granule_shift; granule <= last; ++granule) {
     Mark writer = shared.writers[granule], reader = shared.readers[granule];
-    bool excused = (atomic && writer & MARK_ATOMIC) || (strong && writer & MARK_RELAXED);
+    bool excused = (atomic && writer & MARK_ATOMIC) || (strong && writer & MARK_RELAXED) || at < shared.reserved;
     if (!excused && unordered(warp, writer, shared.epoch, thread)) {
       // Threads that store the same value do not harm each other.
       bool same = data && std::memcmp(&shared.bytes[at], data, Bytes) == 0;
       race(warp, site, lane, at, "writes", mark_thread(writer), same);
     }
-    if (unordered(warp, reader, shared.epoch, thread) && !(strong && reader & MARK_RELAXED))
+    if (unordered(warp, reader, shared.epoch, thread) && !(strong && reader & MARK_RELAXED) && at >= shared.reserved)
       race(warp, site, lane, at, "writes", reader & MARK_SEVERAL_WARPS ? ~u32{0} : mark_thread(reader));
     if (warp->counts) {
       note_order(shared, writer, thread);

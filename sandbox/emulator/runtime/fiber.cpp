@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -58,13 +59,26 @@ std::vector<u8*> pool;
 std::atomic<u8*> area{nullptr};  // all stacks, one behind the other, each above a guard page
 size_t made = 0;
 
-void on_fault(int, siginfo_t* info, void*) {
+// Goes on on the stack at hand, as if what runs there had called `function`.
+void divert(ucontext_t& context, void (*function)(u64), u64 argument) {
+  constexpr greg_t BELOW = 256;  // the red zone, and more
+  greg_t* registers = context.uc_mcontext.gregs;
+  registers[REG_RSP] = ((registers[REG_RSP] - BELOW) & ~greg_t{15}) - 8;
+  registers[REG_RIP] = reinterpret_cast<greg_t>(function);
+  registers[REG_RDI] = static_cast<greg_t>(argument);
+}
+
+void on_fault(int, siginfo_t* info, void* context) {
   u8* first = area.load();
   auto* at = static_cast<u8*>(info->si_addr);
   if (first && at >= first && at < first + MOST_STACKS * STACK_BYTES && static_cast<size_t>(at - first) % STACK_BYTES < GUARD) {
     const char text[] = "kw-emulate: unsupported: a kernel whose variables need more stack than a warp has here\n";
     (void)!write(STDERR_FILENO, text, sizeof text - 1);
     _exit(STACK_EXIT);
+  }
+  if (wild_access) {
+    divert(*static_cast<ucontext_t*>(context), wild_access, reinterpret_cast<u64>(at));
+    return;
   }
   signal(SIGSEGV, SIG_DFL);
 }
@@ -77,6 +91,8 @@ void reserve_area() {
 }
 
 }  // namespace
+
+thread_local void (*wild_access)(u64) = nullptr;
 
 void watch_stacks() {
   static thread_local char own[1 << 14];

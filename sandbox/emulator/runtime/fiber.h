@@ -20,6 +20,9 @@ void drop_stack(u8* stack);  // kept for the next
 
 // From now on a warp that overflows its stack in this thread ends the process, with STACK_EXIT and a sentence.
 void watch_stacks();
+// What becomes of an access of a fiber's to memory that is not there: called on that fiber, with the address, and must
+// not return. Null: the process dies of it.
+extern thread_local void (*wild_access)(u64 address);
 constexpr int STACK_EXIT = 4;
 
 }  // namespace kw

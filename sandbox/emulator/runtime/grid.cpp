@@ -60,7 +60,7 @@ GridOutcome run_grid(Module& module, Device& device, const LaunchRequest& reques
   u64 blocks = u64{request.grid[0]} * request.grid[1] * request.grid[2];
   if (!module.missing().empty()) return refused("the external variable " + module.missing() + ", which nothing here defines");
   if (threads == 0 || threads > 1024) return refused("a block of " + std::to_string(threads) + " threads");
-  if (u64{kernel.dynamic_offset} + request.dynamic_shared > MAX_SHARED)
+  if (u64{kernel.dynamic_offset} - kernel.reserved_shared + request.dynamic_shared > MAX_SHARED)
     return refused("more shared memory than a block can have");
   u64 wanted = std::min<u64>(blocks, static_cast<u64>(std::max(1, options.threads)));
   Workspace workspace(device, request.cooperative);

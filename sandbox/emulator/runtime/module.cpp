@@ -70,7 +70,7 @@ Module::Module(const std::string& path) {
       std::string name;
       Kernel kernel;
       words >> module >> kernel.name >> name >> kernel.parameter_bytes >> kernel.static_shared >>
-          kernel.dynamic_offset >> kernel.local_bytes >> narrow;
+          kernel.dynamic_offset >> kernel.local_bytes >> narrow >> kernel.reserved_shared;
       kernel.narrow_shared = narrow != 0;
       kernel.function = reinterpret_cast<KernelFunction>(symbol(library, name));
       kernels_[{module, kernel.name}] = kernel;
@@ -103,6 +103,12 @@ Module::Module(const std::string& path) {
 const Kernel* Module::kernel(int module, const std::string& name) const {
   auto found = kernels_.find({module, name});
   return found == kernels_.end() ? nullptr : &found->second;
+}
+
+const Kernel* Module::kernel(const std::string& name) const {
+  for (const auto& [key, kernel] : kernels_)
+    if (key.second == name) return &kernel;
+  return nullptr;
 }
 
 Variable* Module::variable(int module, const std::string& name) {

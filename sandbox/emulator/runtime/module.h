@@ -19,6 +19,7 @@ struct Kernel {
   u32 parameter_bytes = 0;
   u32 static_shared = 0;
   u32 dynamic_offset = 0;  // where dynamic shared memory starts
+  u32 reserved_shared = 0;  // bytes of the system's before a block's own; not in `static_shared`
   u32 local_bytes = 0;     // per thread
   bool narrow_shared = false;
 };
@@ -68,6 +69,7 @@ class Module {
  public:
   explicit Module(const std::string& path);
   const Kernel* kernel(int module, const std::string& name) const;
+  const Kernel* kernel(const std::string& name) const;  // of whichever PTX text
   Variable* variable(int module, const std::string& name);
 
   // Tells lowered code where variables are. `where` is asked for each variable that the module defines, and for an

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <new>
@@ -116,6 +117,18 @@ namespace {
 constexpr int ROUNDS = 8;
 constexpr size_t SEEDED_RESIDENTS = 4;
 
+thread_local Warp* running = nullptr;
+
+// Without checks an access is done, and the machine says when there is no memory. Neither lane nor line is known.
+[[noreturn]] void report_wild_access(u64 address) {
+  constexpr u64 NULL_BYTES = 1 << 20;
+  wild_access = nullptr;
+  std::string where = address ? "at " + hexadecimal(address) + ", where no memory is" : "at an address that no memory can have";
+  fail(running, static_cast<u32>(std::countr_zero(running->started)), 0, address && address < NULL_BYTES ? "null" : "out of bounds",
+       "access " + where + ", by a thread of this one's warp; run with checks to see which, and at which line",
+       address, "generic");
+}
+
 // How many blocks a worker may hold: what the process may use, and what a warp's stack takes in earnest.
 size_t most_residents(const Launch& launch) {
   constexpr u64 MOST_BYTES = u64{4} << 30;
@@ -158,7 +171,10 @@ Worker::Turn Worker::run_round(Block& block) {
     if (warp->status == Status::ready) {
       warp->spin.moved = warp->spin.waits = false;
       warp->spin.rotations = 0;
+      running = warp;
+      wild_access = checked(warp) ? nullptr : report_wild_access;
       kw_switch_stack(&scheduler_stack, warp->stack_pointer);
+      wild_access = nullptr;
       ran = true;
       only_waits = only_waits && warp->status == Status::ready && warp->spin.waits;
       if (launch.stopped(block.place + 1)) return Turn::stopped;

@@ -84,7 +84,7 @@ u32 first_waiting(const State* state, u32 from) {
   for (u32 block = 0; block < state->blocks; ++block) {
     u32 mask = state->parked()[block];
     if (!mask) continue;
-    u32 line = state->notes()[block] >> 1;
+    u32 line = (state->notes()[block] & ~APART) >> 1;
     if (!found++) {
       first_lane = std::countr_zero(mask);
       first_line = line;
@@ -97,6 +97,7 @@ u32 first_waiting(const State* state, u32 from) {
 // Nothing is waiting to run: lanes are parked at barriers and collectives, or all have left.
 int schedule_parked(Warp* warp, State* state) {
   u32 barriers = 0, barrier = 0;
+  bool apart = true;
   for (u32 block = 0; block < state->blocks; ++block) {
     u32& mask = state->parked()[block];
     if (!mask) continue;
@@ -106,9 +107,19 @@ int schedule_parked(Warp* warp, State* state) {
     }
     ++barriers;
     barrier = block;
+    apart = apart && (state->notes()[block] & APART);
   }
   if (barriers == 0) return -1;
-  if (barriers > 1) divergent_barrier(warp, state);
+  if (barriers > 1) {
+    if (!apart) divergent_barrier(warp, state);
+    // The warp arrives by the last of them.
+    for (u32 block = 0; block < barrier; ++block) {
+      u32 mask = std::exchange(state->parked()[block], 0);
+      state->waiting[block] |= mask;
+      warp->arrived |= mask;
+    }
+    state->forced = barrier + 1;
+  }
   return run_at(state, barrier, std::exchange(state->parked()[barrier], 0));
 }
 
@@ -149,6 +160,15 @@ i32 kw_park(Warp* warp, State* state, u32 block, u32 note) {
   if (state->forced == block + 1) {
     state->forced = 0;
     return 1;
+  }
+  if (u32 arrived = state->mask & warp->arrived) {
+    if (arrived == state->mask) {
+      warp->arrived &= ~arrived;
+      warp->passes = true;
+      return 1;
+    }
+    state->waiting[block] |= arrived;
+    state->mask &= ~arrived;
   }
   if (!(note & 1) && !state->is_kernel && state->mask == state->live)
     give_up(warp, "a barrier in a device function that only some lanes of a warp have entered");
@@ -271,6 +291,12 @@ static void wait_at(Warp* warp, u32 site, u32 number) {
 }
 
 void kw_barrier(Warp* warp, u32 site, u32 number, u32 threads) {
+  // Where the lanes that arrived are all that are left, nothing had to be parked.
+  if (warp->passes || (warp->arrived & warp->live) == warp->live) {
+    if (!warp->passes) warp->arrived = 0;
+    warp->passes = false;
+    return;
+  }
   arrive(warp, site, number, threads);
   wait_at(warp, site, number);
 }

@@ -55,7 +55,7 @@ class Peer:
                 options={"mode": "checked", "seed": "7"},
                 report=self.report,
                 cancel=cancel,
-                lower=lambda texts, kernel, mode: lower(texts, cancel, kernels=[(0, kernel)], mode=mode),
+                lower=lambda texts, owner, kernel, mode: lower(texts, cancel, [(owner, kernel)], mode=mode),
             )
         )
         self.socket = socket.socket(fileno=os.dup(self.connected.descriptor))

@@ -36,6 +36,8 @@ def errors(result: Ran) -> list[dict[str, Any]]:
         "churn",
         "device_heap",
         "textures",
+        "tiles",
+        "apart",
     ],
 )
 def test_a_program_that_checks_itself(name: str, tmp_path: Path) -> None:
