@@ -28,7 +28,8 @@ _GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 _CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
 _WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 _SASS = "sm__sass_thread_inst_executed_op_{}_pred_on.sum"
-_OPERATIONS = ("fadd", "fmul", "ffma", "dadd", "dmul", "dfma", "hadd", "hmul", "hfma")
+_WIDE = ("fadd", "fmul", "ffma", "dadd", "dmul", "dfma")
+_HALF = ("hadd", "hmul", "hfma")
 _TENSOR = tuple(
     f"sm__ops_path_tensor_src_{kinds}.sum"
     for kinds in ("fp16_dst_fp32", "fp16_dst_fp16", "bf16_dst_fp32", "tf32_dst_fp32")
@@ -46,7 +47,7 @@ METRICS: tuple[str, ...] = (
     *(_GLOBAL.format(what, way) for what in ("requests", "sectors") for way in _DIRECTIONS),
     *(_CONFLICTS.format(way) for way in _DIRECTIONS),
     *(_WAVEFRONTS.format(way) for way in _DIRECTIONS),
-    *(_SASS.format(operation) for operation in _OPERATIONS),
+    *(_SASS.format(operation) for operation in (*_WIDE, *_HALF)),
     *_TENSOR,
     _LANES,
     _LANES_ON,
@@ -158,19 +159,34 @@ def _shared(way: str) -> tuple[Bound, Bound]:
 
 
 def _flop(e: Emulated) -> float | None:
-    if e.case.expands:
-        return None
-    return e.totals.flop_fp16 + e.totals.flop_fp32 + e.totals.flop_fp64
+    """fp32 and fp64 on the ordinary pipes."""
+    return None if e.case.expands or _on_tensor_cores(e) else e.totals.flop_fp32 + e.totals.flop_fp64
 
 
-def _flop_of(counters: Counters) -> float | None:
-    """add and mul 1, fma 2, as Nsight Compute's rooflines weigh them; tensor cores by operations."""
-    weights = {_SASS.format(name): 2 if name.endswith("fma") else 1 for name in _OPERATIONS}
-    if any(name not in counters.values for name in weights):
-        return None
-    return sum(weight * counters.values[name] for name, weight in weights.items()) + (
-        _sum(*_TENSOR)(counters) or 0.0
-    )
+def _half_flop(e: Emulated) -> float | None:
+    """Where the PTX has any: elsewhere ptxas loads constants with HFMA2 and converts with HADD2."""
+    return None if _on_tensor_cores(e) else e.totals.flop_fp16 or None
+
+
+def _tensor_flop(e: Emulated) -> float | None:
+    totals = e.totals
+    return totals.flop_fp16 + totals.flop_fp32 + totals.flop_fp64 if _on_tensor_cores(e) else None
+
+
+def _on_tensor_cores(e: Emulated) -> bool:
+    return e.case.numbers == "tensor"
+
+
+def _weighed(*operations: str) -> Told:
+    """add and mul 1, fma 2, as Nsight Compute's rooflines weigh them; None where one was not told."""
+    weights = {_SASS.format(name): 2 if name.endswith("fma") else 1 for name in operations}
+
+    def told(counters: Counters) -> float | None:
+        if any(name not in counters.values for name in weights):
+            return None
+        return sum(weight * counters.values[name] for name, weight in weights.items())
+
+    return told
 
 
 def _barriers_of(counters: Counters) -> float | None:
@@ -216,7 +232,9 @@ BOUNDS: tuple[Bound, ...] = (
         _metric(_LANES_ON),
     ),
     Bound("theoretical occupancy, %", 1e-4, _theoretical, _metric(_OCCUPANCY)),  # ncu prints two decimals
-    Bound("FLOP", 0.01, _flop, _flop_of),
+    Bound("FLOP", 0.01, _flop, _weighed(*_WIDE)),
+    Bound("FLOP, fp16", 0.01, _half_flop, _weighed(*_HALF)),
+    Bound("FLOP, tensor cores", 0.01, _tensor_flop, _sum(*_TENSOR)),
     Bound("warps", 0.0, lambda e: e.trace.warps.count, _metric(_WARPS)),
     Bound("busiest warp over the average", 0.05, _spread, _spread_of),
     Bound("barriers", 0.05, lambda e: e.totals.barriers, _barriers_of),

@@ -25,6 +25,8 @@ _READ = """
   and the busiest warp differ a little where nothing is wrong.
 - Where ptxas predicates a short branch, its lanes count as active, though they do nothing; *lanes not
   predicated off* is Nsight Compute's number without those.
+- Half-precision FLOP are compared where the PTX has any: elsewhere ptxas loads constants with HFMA2 and
+  converts with HADD2, which no source asked for.
 - *busiest warp over the average* is measured where each warp has a scheduler to itself: blocks of at most
   128 threads, and no more blocks than multiprocessors. Otherwise Nsight Compute tells nothing of single
   warps.

@@ -90,7 +90,8 @@ extern "C" __global__ void butterfly(const float *x, float *y) {
 }
 extern "C" __global__ void shuffle_index(const int *x, const int *index, int *y) {
   int v = x[INDEX];
-  y[INDEX] = __shfl_sync(~0u, v, index[INDEX]) + __shfl_sync(~0u, v, index[INDEX], 8);
+  int from = index[INDEX];
+  y[INDEX] = __shfl_sync(~0u, v, from) + __shfl_sync(~0u, v, from, 8);
 }
 extern "C" __global__ void votes(const int *x, unsigned *y) {
   int v = x[INDEX];
@@ -99,5 +100,6 @@ extern "C" __global__ void votes(const int *x, unsigned *y) {
 }
 extern "C" __global__ void matches(const int *x, unsigned *y) { y[INDEX] = __match_any_sync(~0u, x[INDEX]); }
 extern "C" __global__ void warp_sums(const int *x, int *y) {
-  y[INDEX] = __reduce_add_sync(~0u, x[INDEX]) ^ __reduce_max_sync(~0u, x[INDEX]);
+  int v = x[INDEX];
+  y[INDEX] = __reduce_add_sync(~0u, v) ^ __reduce_max_sync(~0u, v);
 }

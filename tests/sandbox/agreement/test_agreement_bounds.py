@@ -115,16 +115,24 @@ def test_theoretical_occupancy_is_exact() -> None:
     assert verdict(bounds.counts(emulated(), counters(**{name: 98.44})), "theoretical occupancy, %") == "over"
 
 
-def test_flop_weigh_a_fused_one_twice_and_tensor_cores_by_operations() -> None:
+def test_flop_weigh_a_fused_one_twice_and_are_compared_by_pipe() -> None:
     executed = {
         "sm__sass_thread_inst_executed_op_fadd_pred_on.sum": 10,
         "sm__sass_thread_inst_executed_op_ffma_pred_on.sum": 20,
         "sm__sass_thread_inst_executed_op_dmul_pred_on.sum": 5,
+        "sm__sass_thread_inst_executed_op_hfma_pred_on.sum": 7,
         "sm__ops_path_tensor_src_fp16_dst_fp32.sum": 4096,
     }
-    ours = emulated(flop_fp32=50, flop_fp64=5, flop_fp16=4096)
-    [row] = [row for row in bounds.counts(ours, counters(**executed)) if row.what == "FLOP"]
-    assert (row.emulator, row.card, row.verdict) == (4151, 4151, "ok")
+
+    def flop(of: Emulated) -> dict[str, tuple[float | None, float | None, str]]:
+        rows = bounds.counts(of, counters(**executed))
+        return {r.what: (r.emulator, r.card, r.verdict) for r in rows if r.what.startswith("FLOP")}
+
+    assert flop(emulated(flop_fp32=50, flop_fp64=5)) == {"FLOP": (55, 55, "ok")}
+    halves = emulated(flop_fp32=50, flop_fp64=5, flop_fp16=14)
+    assert flop(halves) == {"FLOP": (55, 55, "ok"), "FLOP, fp16": (14, 14, "ok")}
+    tensor = replace(COPY, numbers="tensor")
+    assert flop(emulated(tensor, flop_fp16=4000)) == {"FLOP, tensor cores": (4000, 4096, "over")}
     divides = replace(COPY, expands="division")
     rows = bounds.counts(emulated(divides, flop_fp32=50), counters(**executed))
     assert "FLOP" not in {row.what for row in rows}
