@@ -103,7 +103,20 @@ __global__ void leave_early(int n, int *y) {
 __global__ void absent_lanes(int *y, int all) {
   int value = threadIdx.x;
   if (all || threadIdx.x < 8) value = __shfl_xor_sync(all ? ~0u : 0xffffu, value, 1);   // names more lanes
+  __syncthreads();   // lanes 8 to 15 are here
   y[threadIdx.x] = value;
+}
+__global__ void lanes_that_left(int *y, unsigned members) {
+  if (threadIdx.x >= 8) return;
+  y[threadIdx.x] = __shfl_xor_sync(members, threadIdx.x, 1);
+}
+__global__ void late_lanes(volatile int *y, unsigned members) {
+  if (threadIdx.x == 32) {
+    for (int i = 0; i < 3000; i++) y[1] = i;
+    y[0] = 1;
+  }
+  if (threadIdx.x < 16) while (y[0] == 0) {}   // long after the other lanes are at the vote
+  y[2 + threadIdx.x] = __ballot_sync(members, true);
 }
 __global__ void asserts(int *y, int limit) {
   assert(threadIdx.x < limit);   // the claim
@@ -274,6 +287,19 @@ def test_shuffle_that_names_absent_lanes(machine: Machine) -> None:
     assert machine.run("absent_lanes", 1, 32, Out(32, "int32"), 1).result.status == "ok"
     fault = machine.run("absent_lanes", 1, 32, Out(32, "int32"), 0).fault
     assert (fault.kind, fault.line) == ("barrier", line_of(SOURCE, "// names more lanes"))
+
+
+def test_lanes_that_have_left_are_not_waited_for(machine: Machine) -> None:
+    run = machine.run("lanes_that_left", 1, 32, Out(32, "int32"), 0xFFFF)
+    assert run.result.status == "ok"
+    assert run.arrays["a0"][:8].tolist() == [1, 0, 3, 2, 5, 4, 7, 6]
+
+
+def test_a_vote_waits_for_lanes_that_spin_before_they_come(machine: Machine) -> None:
+    """Also where its members are known at run time only."""
+    run = machine.run("late_lanes", 1, 64, np.zeros(66, "i4"), -1)
+    assert run.result.status == "ok"
+    assert run.arrays["a0"][2:].tolist() == [-1] * 64
 
 
 def test_assert_and_trap(machine: Machine) -> None:
