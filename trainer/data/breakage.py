@@ -39,7 +39,7 @@ def _short_grid(source: str, rng: Random) -> str | None:
 
 
 def _wrong_sign(source: str, rng: Random) -> str | None:
-    return _one(source, r"(?<=\w|\)) \+ (?=\w+\[)", " - ", rng)
+    return _one(source, r"(?<=[\w)\]]) \+ (?=\w+\[)", " - ", rng)
 
 
 def _off_by_one(source: str, rng: Random) -> str | None:
