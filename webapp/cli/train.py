@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.errors import TaskProblem
-from sandbox.targets import DEFAULT_TARGET
+from sandbox.targets import DEFAULT_TARGET, TARGETS
 from sandbox.types import Problem
 from webapp.cli.output import GOOD, NOT_GOOD, dump, say
 
@@ -81,6 +81,10 @@ def _synthesize(options: argparse.Namespace) -> int:
                 kind="bad_number", message=f"--{name} is {value}", hint=f"give {least} to {most}"
             )
             raise TaskProblem(problem)
+    if options.target not in TARGETS:
+        known = sorted(TARGETS)
+        message = f"unknown target {options.target!r}"
+        raise TaskProblem(Problem(kind="unknown_target", message=message, choices=known))
     effort = Effort(
         turns=options.turns,
         variants=not options.no_variants,

@@ -211,6 +211,7 @@ def test_a_folder_is_finished_as_it_was_begun(made: Path, tmp_path: Path) -> Non
     for arguments in (
         ("synthesize", "c", "--count", "-1", "--out", str(tmp_path)),
         ("data", "stats", str(tmp_path)),
+        ("synthesize", "c", "--target", "sm_3", "--out", str(tmp_path / "nowhere")),
     ):
         code, document, _ = kernelwright(*arguments)
         assert code == 2
