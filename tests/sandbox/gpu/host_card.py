@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import missing
+from tests.conftest import missing
 
 from sandbox.gpu import devices
 from sandbox.gpu.lease import heal
