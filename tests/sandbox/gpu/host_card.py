@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.conftest import missing
 
 from sandbox.gpu import devices
 from sandbox.gpu.lease import heal
+from tests.conftest import missing
 
 HERE = Path(__file__).parent
 CUBIN = b"host kernels"
