@@ -14,8 +14,8 @@ from sandbox.ptx.model import Instruction, Minus, Operand, Part
 _COMPARISONS = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge"}
 _SECOND = ("add", "min", "max")
 _SCALES = {"shr7": 7, "shr15": 15}
-_WIDE = "i128"  # of a product with its sum, and of a word moved by 32
 _ENOUGH = "i64"
+_WIDE = "i128"  # of the opposite of a product of two unsigned words: LLVM takes long over vectors of it
 
 
 def place_of(selector: str) -> tuple[int, int]:
@@ -45,14 +45,14 @@ def shift(build: Builder, instruction: Instruction) -> None:
     parts, types = instruction.parts, _types(build, instruction, 3)
     if types[2] != "u32" or ("clamp" in parts) == ("wrap" in parts):
         raise build.unsupported(instruction.opcode)
-    value, amount = _sources(build, instruction, types[1:], _WIDE)
+    value, amount = _sources(build, instruction, types[1:], _ENOUGH)
     if "wrap" in parts:
-        amount = binary(build, "and", amount, integer(build, 31, _WIDE))
+        amount = binary(build, "and", amount, integer(build, 31, _ENOUGH))
     else:
-        most = integer(build, 32, _WIDE)
+        most = integer(build, 32, _ENOUGH)
         amount = select(build, compare(build, "icmp ugt", amount, most), most, amount)
     result = binary(build, "shl" if parts[0] == "vshl" else "ashr", value, amount)
-    _finish(build, instruction, result, types[0])
+    _finish(build, instruction, result, types[0], unsigned=types[1] == "u32")
 
 
 @handles("vset", parts=f"u32 s32 add min max {' '.join(_COMPARISONS)}")
@@ -78,19 +78,20 @@ def multiply_add(build: Builder, instruction: Instruction) -> None:
     less_product = len([factor for factor in factors if isinstance(factor, Minus)]) == 1
     less_addend = isinstance(addend, Minus)
     signed = "s32" in types[1:] or less_product or less_addend
-    result = binary(build, "mul", *_sources(build, instruction, types[1:], _WIDE))
-    third = _extended(build, addend, "s32" if signed else "u32", _WIDE)
+    wide = _WIDE if signed and "s32" not in types[1:] else _ENOUGH
+    result = binary(build, "mul", *_sources(build, instruction, types[1:], wide))
+    third = _extended(build, addend, "s32" if signed else "u32", wide)
     if "po" in parts:
-        result = binary(build, "add", result, integer(build, 1, _WIDE))
+        result = binary(build, "add", result, integer(build, 1, wide))
     elif less_product:
-        result = binary(build, "sub", integer(build, 0, _WIDE), result)
+        result = binary(build, "sub", integer(build, 0, wide), result)
     elif less_addend:
-        third = binary(build, "sub", integer(build, 0, _WIDE), third)
+        third = binary(build, "sub", integer(build, 0, wide), third)
     result = binary(build, "add", result, third)
     for scale in set(_SCALES).intersection(parts):
-        result = binary(build, "ashr", result, integer(build, _SCALES[scale], _WIDE))
+        result = binary(build, "ashr" if signed else "lshr", result, integer(build, _SCALES[scale], wide))
     if "sat" in parts:
-        result = _clamped(build, result, 32, "s32" if signed else "u32")
+        result = _clamped(build, result, 32, "s32" if signed else "u32", unsigned=not signed)
     build.write(instruction.operands[0], build.convert("trunc", result, "i32"))
 
 
@@ -122,14 +123,18 @@ def _largest(build: Builder, first: Value, second: Value) -> Value:
     return select(build, compare(build, "icmp sgt", first, second), first, second)
 
 
-def _clamped(build: Builder, value: Value, bits: int, kind: str) -> Value:
+def _clamped(build: Builder, value: Value, bits: int, kind: str, *, unsigned: bool) -> Value:
+    """`unsigned`: the value is, and may need all bits of its type; else it is signed."""
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if kind == "s32" else (0, (1 << bits) - 1)
     least, most = integer(build, low, value.type), integer(build, high, value.type)
-    value = select(build, compare(build, "icmp sgt", value, most), most, value)
+    above = compare(build, f"icmp {'u' if unsigned else 's'}gt", value, most)
+    value = select(build, above, most, value)
     return _largest(build, value, least)
 
 
-def _finish(build: Builder, instruction: Instruction, result: Value, kind: str) -> None:
+def _finish(
+    build: Builder, instruction: Instruction, result: Value, kind: str, *, unsigned: bool = False
+) -> None:
     """Saturation, and what the third operand is for."""
     parts, (target, _, _, *third) = instruction.parts, instruction.operands
     second = [part for part in parts if part in _SECOND]
@@ -137,7 +142,7 @@ def _finish(build: Builder, instruction: Instruction, result: Value, kind: str) 
     if len(second) > 1 or bool(third) != (bool(second) or bits < 32) or (second and bits < 32):
         raise build.unsupported(instruction.opcode)
     if "sat" in parts:
-        result = _clamped(build, result, bits, kind)
+        result = _clamped(build, result, bits, kind, unsigned=unsigned)
     word = build.convert("trunc", result, "i32")
     if second:
         word = _combined(build, second[0], word, build.operand(third[0], "i32"), kind)
