@@ -13,6 +13,7 @@ import random
 import threading
 import time
 from collections.abc import AsyncGenerator, Coroutine, Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -271,7 +272,8 @@ def served_models(endpoint: Endpoint, *, seconds: float = 5.0) -> list[str]:
             return [str(each["id"]) for each in listed or () if isinstance(each, dict) and "id" in each]
 
     try:
-        return asyncio.run(get())
+        with ThreadPoolExecutor(1) as pool:  # the caller's thread may have a running event loop
+            return pool.submit(lambda: asyncio.run(get())).result()
     except httpx2.TransportError as error:
         raise EndpointFailed(_transport_words(error, endpoint)) from error
     except (AddressRefused, BrokenStream) as error:

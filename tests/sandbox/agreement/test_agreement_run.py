@@ -123,15 +123,12 @@ def test_a_case_that_fails_on_the_card_costs_only_itself(
     stand_in(tmp_path, monkeypatch)
     card.failing = ["barriers"]
     result = run.measure(lambda text: None, None, NAMES)
-    found = {
-        (row.case, row.verdict, row.note.removesuffix("the same bits"))
-        for row in result.rows
-        if row.what.startswith("outputs")
+    outputs = [row for row in result.rows if row.what.startswith("outputs")]
+    # Sums in another order may differ in their last bits, and a note says so.
+    assert {(row.case, row.verdict) for row in outputs} == {
+        (case.name, "over" if case.name == "barriers" else "ok") for case in CHOSEN
     }
-    assert found == {
-        ("barriers", "over", "fault: it trapped"),
-        *((case.name, "ok", "") for case in CHOSEN if case.name != "barriers"),
-    }
+    assert {row.note for row in outputs if row.case == "barriers"} == {"fault: it trapped"}
     assert card.opened == 4  # two for each build
 
 
