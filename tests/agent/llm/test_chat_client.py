@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +27,7 @@ from chat_server import (
 from pydantic import SecretStr
 
 from agent.llm.client import ChatClient, DeadlinePassed, EndpointFailed, Piece, Waiting, served_models
+from agent.llm.endpoint import Endpoint
 from agent.llm.wire import Answer, Message, Request, Usage
 from sandbox.cancellation import Cancellation
 from sandbox.errors import Cancelled
@@ -287,6 +290,14 @@ def test_the_key_is_sent_and_never_shown() -> None:
     assert server.paths == ["/v1/chat/completions"]
     for shown in (str(caught.value), repr(endpoint), endpoint.model_dump_json(), str(server.requests)):
         assert "very-secret" not in shown
+
+
+def test_models_are_listed_also_inside_an_event_loop() -> None:
+    async def inside(endpoint: Endpoint) -> list[str]:
+        return served_models(endpoint)
+
+    with serving([]) as server, ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: asyncio.run(inside(server.endpoint()))).result() == ["scripted"]
 
 
 def test_an_endpoint_says_which_models_it_serves() -> None:
