@@ -11,6 +11,7 @@ from sandbox.errors import Judged
 from sandbox.placement import array_bytes
 from sandbox.plan import LaunchPlan
 from sandbox.tasks.base import Draw, Parameter
+from sandbox.words import named
 
 #: Wall time for all replays of one judgement.
 REPLAY_SECONDS = 30.0
@@ -85,7 +86,7 @@ def replay_draws(
 
 def require_ok(result: ReplayResult, draw: Draw) -> None:
     """Raises Judged with what a replay found."""
-    where = ", ".join(f"{name} = {value}" for name, value in draw.sizes.items())
+    where = named(draw.sizes)
     at = f" (sizes: {where})" if where else ""
     match result.status:
         case "fault":

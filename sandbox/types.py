@@ -101,6 +101,11 @@ class Mismatch(Data):
     sizes: dict[str, int]
     inputs: dict[str, float | int] = Field(default_factory=dict)  # values it depends on, where cheap
 
+    @property
+    def place(self) -> str:
+        """The element as in the source: "y[3][1]"."""
+        return self.array + "".join(f"[{i}]" for i in self.index)
+
 
 class Check(Data):
     name: str  # stable slug, e.g. "outputs", "inputs_unchanged", "guard_bytes", "tolerance_zeros"

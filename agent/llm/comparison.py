@@ -11,6 +11,7 @@ from sandbox.targets import TARGETS
 from sandbox.tasks.base import TaskSpec
 from sandbox.tasks.expressions import ExpressionError, evaluate
 from sandbox.types import Evaluation
+from sandbox.words import named
 
 _DIFF_LINES = 60
 
@@ -19,7 +20,7 @@ def baseline(spec: TaskSpec, target: str, times: Mapping[str, float], best: Turn
     """What the reference takes, and the floor under every candidate: the bytes that must move, at the speed
     of the GPU's memory (an estimate). `times`: the reference's, in microseconds; `best`: whose FLOP count."""
     gpu = TARGETS[target]
-    sizes = ", ".join(f"{name} = {value}" for name, value in spec.sizes.items())
+    sizes = named(spec.sizes)
     said = [f"{name} on this machine: {us:.4g} µs at {sizes}" for name, us in times.items()]
     if not said:
         said = [f"the reference's own time could not be measured (at {sizes})"]

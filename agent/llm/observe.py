@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from agent.llm.wire import estimated_tokens
 from sandbox.types import Compilation, Evaluation, KernelMetrics, LineMetrics, Metrics
+from sandbox.words import named
 
 #: A family that scores this much is no weakness worth a sentence.
 FINE = 0.95
@@ -117,11 +118,10 @@ def _failure_parts(evaluation: Evaluation, lines: Sequence[str]) -> list[str]:
     if verification is not None:
         mismatch = verification.first_mismatch
         if mismatch is not None:
-            index = "".join(f"[{i}]" for i in mismatch.index)
-            sizes = ", ".join(f"{name} = {value}" for name, value in mismatch.sizes.items())
-            inputs = ", ".join(f"{name} = {value}" for name, value in mismatch.inputs.items())
+            sizes = named(mismatch.sizes)
+            inputs = named(mismatch.inputs)
             parts.append(
-                f"first mismatch: {mismatch.array}{index} is {mismatch.got}, expected {mismatch.expected}"
+                f"first mismatch: {mismatch.place} is {mismatch.got}, expected {mismatch.expected}"
                 f" (sizes: {sizes}{'; inputs: ' + inputs if inputs else ''})"
             )
         if verification.draws_passed is not None:

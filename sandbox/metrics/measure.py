@@ -19,6 +19,7 @@ from sandbox.metrics.finding import Finding
 from sandbox.metrics.launches import MeasuredLaunch, gather, variation
 from sandbox.targets import Target
 from sandbox.types import CompiledKernel, Flop, KernelMetrics, LineMetrics, Metrics
+from sandbox.words import named
 
 # What the families weigh in the structural score, before relevance. Moving data well decides most kernels,
 # hence nearly half on the two families of memory traffic; each of the others can spoil a kernel that moves
@@ -79,7 +80,7 @@ def measure(
 def _nothing(traces: Sequence[LaunchTrace], sizes: Mapping[str, int]) -> list[str]:
     if traces:
         return []
-    at = ", ".join(f"{name} = {value}" for name, value in sizes.items())
+    at = named(sizes)
     return [
         f"No kernel was launched at the representative size{f' ({at})' if at else ''}: a score of 0 says "
         "that there was nothing to measure. Give sizes in the inputs block at which there is work to do."

@@ -12,6 +12,7 @@ from sandbox.tasks.base import Draw, Expected, TaskSpec
 from sandbox.types import Check, Mismatch, Verification
 from sandbox.verify.compare import DrawTruth, from_bytes, mismatch, unwritten
 from sandbox.verify.proofs import prove, reason
+from sandbox.words import named
 
 Replays = Sequence[Mapping[str, bytes]]  # of one draw: array name -> bytes afterwards, once for each poison
 
@@ -101,10 +102,9 @@ def first_fault(spec: TaskSpec, draw: Draw, expected: Expected, arrays: Mapping[
 
 def describe(found: Mismatch) -> str:
     """One sentence: "y[3] is 1.5, expected 2.5 (n = 7)"."""
-    place = found.array + "".join(f"[{i}]" for i in found.index)
     got = "was never written" if found.got == "never written" else f"is {_short(found.got)}"
-    sizes = ", ".join(f"{name} = {value}" for name, value in found.sizes.items())
-    return f"{place} {got}, expected {_short(found.expected)}" + (f" ({sizes})" if sizes else "")
+    sizes = named(found.sizes)
+    return f"{found.place} {got}, expected {_short(found.expected)}" + (f" ({sizes})" if sizes else "")
 
 
 #: The judge replays each draw twice.

@@ -102,13 +102,8 @@ def run_trials(
             pool.submit(_try, program, sources, partial(running.run, path=path), build, seconds, options)
             for program in programs
         ]
-        try:
-            for future in as_completed(waiting):
-                yield future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            running.end()
-            raise
+        for future in as_completed(waiting):
+            yield future.result()
 
 
 def read_results(path: Path) -> list[Trial]:
@@ -135,7 +130,7 @@ def _shims() -> Iterator[str]:
     """A PATH on which `nvcc` is our wrapper: the programs' own Makefiles then need no change."""
     with tempfile.TemporaryDirectory(prefix="kw-programs-") as folder:
         shim = Path(folder) / "nvcc"
-        # It is told the real one, or it would find itself.
+        # It is told the real one, and need not look for it past itself.
         wrapper = f'KERNELWRIGHT_NVCC="{find_toolkit().nvcc}" exec "{sys.executable}" -m webapp.cli.main nvcc'
         shim.write_text(f'#!/bin/sh\n{wrapper} "$@"\n')
         shim.chmod(0o755)

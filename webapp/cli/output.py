@@ -9,6 +9,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from sandbox.types import Evaluation, Problem
+from sandbox.words import named
 
 GOOD, NOT_GOOD, BAD_INPUT, OWN_FAULT, STOPPED = 0, 1, 2, 3, 130
 
@@ -59,11 +60,10 @@ def summary(evaluation: Evaluation) -> str:
     lines = [f"{evaluation.verdict.replace('_', ' ')}: {evaluation.message}"]
     mismatch = evaluation.verification.first_mismatch if evaluation.verification else None
     if mismatch is not None:
-        index = "".join(f"[{i}]" for i in mismatch.index)
-        sizes = ", ".join(f"{name} = {value}" for name, value in mismatch.sizes.items())
-        inputs = ", ".join(f"{name} = {value}" for name, value in mismatch.inputs.items())
+        sizes = named(mismatch.sizes)
+        inputs = named(mismatch.inputs)
         lines.append(
-            f"  first mismatch: {mismatch.array}{index} is {mismatch.got}, expected {mismatch.expected}"
+            f"  first mismatch: {mismatch.place} is {mismatch.got}, expected {mismatch.expected}"
             f" (draw {mismatch.draw}; {sizes}{'; ' + inputs if inputs else ''})"
         )
     if evaluation.metrics is not None:

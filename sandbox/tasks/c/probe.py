@@ -26,6 +26,7 @@ from sandbox.tasks.c.infer import Inferred
 from sandbox.tasks.c.runner import Call, Outcome, call_reference
 from sandbox.tasks.c.sizing import Sized
 from sandbox.types import Problem
+from sandbox.words import named
 
 Access = Literal["read", "write", "read_write"]
 
@@ -93,7 +94,7 @@ def require_ok(outcome: Outcome, sizes: Mapping[str, int]) -> None:
     """Raises TaskProblem that says how the reference failed, where and at which sizes."""
     if outcome.status == "ok":
         return
-    at = ", ".join(f"{name} = {value}" for name, value in sizes.items())
+    at = named(sizes)
     at = f" at {at}" if at else ""
     if outcome.status == "timeout":
         raise TaskProblem(
