@@ -35,11 +35,10 @@ class RewritePolicy:
     name: str = "llm"
 
     def act(self, trajectory: Trajectory) -> Generator[Event, None, Action]:
+        settled = unasked(trajectory, self.start_from)
+        if settled is not None:
+            return settled
         turn = len(trajectory.turns) + 1
-        if turn == 1 and self.start_from is not None:
-            return Submit(self.start_from, "Your kernel as it stands")
-        if fruitless(trajectory) >= PATIENCE:
-            return Finish(f"the model wrote no candidate {PATIENCE} turns in a row; the best turn is kept")
         aim = context.goal(trajectory)
         base = aim.base.number if aim.base else None
         yield TurnStarted(turn=turn, title=aim.title, base_turn=base)
@@ -87,7 +86,16 @@ class RewritePolicy:
         return Unusable(reading.why, title, base)
 
 
-def fruitless(trajectory: Trajectory) -> int:
+def unasked(trajectory: Trajectory, start_from: str | None) -> Submit | Finish | None:
+    """What needs no model: a given kernel is judged first; too many turns for nothing are the end."""
+    if not trajectory.turns and start_from is not None:
+        return Submit(start_from, "Your kernel as it stands")
+    if _fruitless(trajectory) >= PATIENCE:
+        return Finish(f"the model wrote no candidate {PATIENCE} turns in a row; the best turn is kept")
+    return None
+
+
+def _fruitless(trajectory: Trajectory) -> int:
     """How many of the last turns in a row had no candidate."""
     count = 0
     for turn in reversed(trajectory.turns):

@@ -15,7 +15,7 @@ from agent.events import Event, ToolUsed, TurnStarted
 from agent.llm import context
 from agent.llm.answers import sentence
 from agent.llm.conversation import Conversation, size
-from agent.llm.rewrite import PATIENCE, fruitless, reflection
+from agent.llm.rewrite import PATIENCE, reflection, unasked
 from agent.llm.skills import index
 from agent.llm.toolbox import At, Toolbox, Used, intent, notes, schemas, spoken_calls
 from agent.llm.wire import Answer, Message, ToolCall
@@ -47,12 +47,12 @@ class ToolPolicy:
         self.toolbox = Toolbox(self.environment)
 
     def act(self, trajectory: Trajectory) -> Generator[Event, None, Action]:
+        settled = unasked(trajectory, self.start_from)
+        if isinstance(settled, Submit):
+            self.toolbox.scratch.write(CANDIDATE_FILE, settled.source)
+        if settled is not None:
+            return settled
         turn = len(trajectory.turns) + 1
-        if turn == 1 and self.start_from is not None:
-            self.toolbox.scratch.write(CANDIDATE_FILE, self.start_from)
-            return Submit(self.start_from, "Your kernel as it stands")
-        if fruitless(trajectory) >= PATIENCE:
-            return Finish(f"the model wrote no candidate {PATIENCE} turns in a row; the best turn is kept")
         aim = context.goal(trajectory)
         base = aim.base.number if aim.base else None
         yield TurnStarted(turn=turn, title=aim.title, base_turn=base)
