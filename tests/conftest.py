@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -21,6 +22,23 @@ def missing(name: str, sentence: str) -> NoReturn:
     if name in os.environ.get("KERNELWRIGHT_REQUIRE", "").split(","):
         pytest.fail(sentence)
     pytest.skip(sentence)
+
+
+def all_end(pids: Iterable[int], seconds: float = 30.0) -> bool:
+    """Whether these processes end in that time. What nobody has waited for yet (a zombie) has ended."""
+    waiting, deadline = set(pids), time.monotonic() + seconds
+    while waiting := {pid for pid in waiting if _runs(pid)}:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 @pytest.fixture(scope="session", autouse=True)

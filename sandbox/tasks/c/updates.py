@@ -61,6 +61,20 @@ def step(change: c_ast.Node) -> tuple[str, c_ast.Node | int] | None:
     return None
 
 
+def carried(nodes: Sequence[c_ast.Node | None]) -> set[str]:
+    """What goes from one trip of a loop to the next: variables that its parts, in the order in which they
+    run, use before they set them. An element of an array may always be an old one."""
+    assigned: set[str] = set()
+    used_first: set[str] = set()
+    for node in nodes:
+        for name, is_set in _uses(node) if node is not None else ():
+            if is_set:
+                assigned.add(name)
+            elif name not in assigned:
+                used_first.add(name)
+    return used_first & assigned
+
+
 def leaves(body: c_ast.Node, kinds: tuple[type, ...]) -> bool:
     """Whether the body of a loop has such a statement that belongs to this loop."""
     inside = _walk(body, stop=(c_ast.For, c_ast.While, c_ast.DoWhile))
@@ -73,6 +87,25 @@ def declared(node: c_ast.Node) -> set[str]:
 
 def mentions(node: c_ast.Node, name: str) -> bool:
     return any(isinstance(found, c_ast.ID) and found.name == name for found in _walk(node))
+
+
+def _uses(node: c_ast.Node) -> Iterator[tuple[str, bool]]:
+    """Names in the order in which they are used (False) and set (True)."""
+    match node:
+        case c_ast.ID(name=name):
+            yield name, False
+        case c_ast.Assignment(op=op, lvalue=target, rvalue=value):
+            yield from _uses(value)
+            plain = isinstance(target, c_ast.ID)
+            if op != "=" or not plain:
+                yield from _uses(target)
+            while isinstance(target, c_ast.ArrayRef):
+                target = target.name
+            if isinstance(target, c_ast.ID):
+                yield target.name, True
+        case _:
+            for _, child in node.children():
+                yield from _uses(child)
 
 
 def _changes(node: c_ast.Node, branches: bool = True) -> Iterator[tuple[str, c_ast.Node]]:

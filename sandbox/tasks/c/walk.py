@@ -20,7 +20,7 @@ from sandbox.tasks.c.parse import Program
 from sandbox.tasks.c.pointers import pointees
 from sandbox.tasks.c.polynomial import ONE, ZERO, Polynomial
 from sandbox.tasks.c.ranges import NOTHING, Range
-from sandbox.tasks.c.updates import Updates, declared, leaves, step, updates
+from sandbox.tasks.c.updates import Updates, carried, declared, leaves, step, updates
 from sandbox.tasks.c.values import UNKNOWN, Address, Number, Value, divide, join, pinned
 from sandbox.tasks.c.widen import MATHS
 
@@ -227,6 +227,9 @@ class Walker(Evaluator):
         counter = self.ranges.fresh("trip", Range((ZERO,)))
         loop.symbols |= counter.symbols
         steps = self._enter(changed, entry, counter, loop)
+        # What comes of NaN and infinities would hang on the order of the trips; a kernel has another.
+        kept = carried((before, body, after))
+        self.analysis.special &= not any(_floating(entry.get(name)) for name in kept)
         facts = self.facts(before, True)
         for symbol, is_high, bound in facts:
             if symbol in loop.symbols:  # its own for good; what it says of outer ones holds inside only
@@ -496,6 +499,11 @@ def _declares(node: c_ast.Node) -> set[str]:
 def _symbols(value: Value) -> frozenset[str]:
     inner = value.poly if isinstance(value, Number) else value.offset
     return inner.symbols if inner is not None else frozenset()
+
+
+def _floating(value: Value | None) -> bool:
+    """A floating-point variable of the function's own, or an array of them."""
+    return value == UNKNOWN or (isinstance(value, Address) and value.array == "" and not value.others)
 
 
 def _lone(value: Polynomial) -> str:

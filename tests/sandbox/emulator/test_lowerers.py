@@ -17,6 +17,7 @@ import pytest
 
 from sandbox.cancellation import Cancellation
 from sandbox.emulator.lowerers import Lowerer, lowerer, warm
+from tests.conftest import all_end
 
 pytestmark = pytest.mark.usefixtures("jail")
 
@@ -99,10 +100,7 @@ def test_one_that_waits_is_gone_with_its_process() -> None:
     process.kill()
     process.wait()
     process.stdout.close()
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline and any(Path(f"/proc/{pid}").exists() for pid in children):
-        time.sleep(0.05)
-    assert not [pid for pid in children if Path(f"/proc/{pid}").exists()]
+    assert all_end(children)
 
 
 def _parent(pid: int) -> int:

@@ -255,6 +255,27 @@ def test_special_values_only_where_they_mean_the_same_everywhere() -> None:
     assert "special" not in kinds("y[0] = x[0]; for (int i = 1; i < n; i++) if (x[i] > y[0]) y[0] = x[i];")
 
 
+@pytest.mark.parametrize(
+    ("body", "carried"),
+    [
+        ("float s = 0, t; for (int i = 0; i < n; i++) { t = s + x[i]; s = t; } y[0] = s;", True),
+        (
+            "float s = 0, c = 0; for (int i = 0; i < n; i++)"
+            " { float a = x[i] - c, b = s + a; c = (b - s) - a; s = b; } y[0] = s;",
+            True,
+        ),
+        ("float p = 1; for (int i = 0; i < n; i++) { y[i] = x[i] - p; p = x[i]; }", True),
+        ("float s[4] = {0}; for (int i = 0; i < n; i++) s[i % 4] = x[i] - s[i / 2 % 4]; y[0] = s[0];", True),
+        ("float t; for (int i = 0; i < n; i++) { t = 2 * x[i]; y[i] = t + 1; }", False),
+        ("int k = 0; for (int i = 0; i < n; i++) { y[k] = x[k]; k = k + 1; }", False),
+    ],
+)
+def test_no_special_values_where_one_trip_hands_on_to_the_next(body: str, carried: bool) -> None:
+    """An infinity that meets another gives NaN in one order and none in another."""
+    task = load(f"void f(int n, const float *x, float *y) {{ {body} }}")
+    assert carried == ("special" not in {draw.distribution for draw in task.draws(SEED)})
+
+
 def test_roles_of_integers() -> None:
     task = load(
         """

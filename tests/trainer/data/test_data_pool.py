@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 
 import pytest
 
+from tests.conftest import all_end
 from trainer.data.pool import Died, WorkersDie, run_all
 
 
@@ -53,10 +53,4 @@ def test_leaving_early_ends_the_workers() -> None:
     _, answer = next(results)
     assert not isinstance(answer, Died)
     results.close()  # type: ignore[attr-defined]
-    for _ in range(50):
-        try:
-            os.kill(answer[1], 0)
-        except ProcessLookupError:
-            return
-        time.sleep(0.1)
-    pytest.fail("a worker is still there")
+    assert all_end([answer[1]])

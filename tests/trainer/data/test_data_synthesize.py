@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import all_end
 from trainer.data.generate import drafted
 from trainer.data.journal import read_rows
 from trainer.data.pool import run_all
@@ -269,16 +270,4 @@ def test_workers_end_with_their_parent(tmp_path: Path) -> None:
     time.sleep(1.0)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    for _ in range(100):
-        if not any(_alive(pid) for pid in workers):
-            return
-        time.sleep(0.1)
-    pytest.fail("workers outlived their parent")
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    assert all_end(workers)
