@@ -21,7 +21,7 @@ run: setup ## set everything up and open the product on http://127.0.0.1:8000
 	@exec $(BIN)/kernelwright serve --host $(HOST) --port $(PORT)
 
 test: setup ## the whole test suite, front end included
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile
 	@cd frontend && npm test --silent
 
 lint: setup ## ruff, mypy, import-linter, eslint, tsc, generated types

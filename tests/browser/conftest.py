@@ -27,8 +27,9 @@ CHROMIUM_ARGUMENTS = [
 PATIENCE_MS = 30_000
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
+    """Closed with its file: while Playwright's loop runs, Django refuses its database to other tests."""
     path = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
     if path is None:
         missing("chromium", "Chromium is not installed: apt-get install chromium")
@@ -42,7 +43,7 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def link(jail: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The one-time link of a fresh server: SQLite, the worker in its process, an empty data folder."""
     if not (ROOT / "webapp" / "static" / "ide" / ".vite" / "manifest.json").is_file():
@@ -59,12 +60,12 @@ def link(jail: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         server.end()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def address(link: str) -> str:
     return link.partition("/enter/")[0]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def signed_in(chromium: Browser, link: str) -> Any:
     """The cookies of somebody who has followed the link: it works once."""
     context = chromium.new_context()
