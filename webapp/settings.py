@@ -44,6 +44,7 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "webapp.common",
     "webapp.accounts",
+    "webapp.workspaces",
     "webapp.runs",
     "webapp.gallery",
     "webapp.ide",

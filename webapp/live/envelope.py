@@ -2,10 +2,11 @@
 
 `/ws/runs/{id}`: the client says hello with the last number it has; the server answers with everything after
 it, in order, then `live`; after that, events as they are stored, `live` again when caught up.
-`/ws/runs`: no hello; a `run` frame whenever one of the user's runs is new or has changed.
+`/ws/runs?workspace=slug`: no hello; a `run` frame whenever a run of the workspace (without one: the user's
+own) is new or has changed.
 
-Close codes: 4400 not understood, 4401 not signed in, 4404 no such run (deleted, or another's). A handshake
-from a foreign origin is refused.
+Close codes: 4400 not understood, 4401 not signed in, 4404 no such run or workspace (deleted, or not for
+this user). A handshake from a foreign origin is refused.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class ResetFrame(Data):
 
 
 class RunFrame(Data):
-    """One of the user's runs is new or has changed (`/ws/runs`)."""
+    """A run of the workspace is new or has changed (`/ws/runs`)."""
 
     type: Literal["run"] = "run"
     run: RunSummary

@@ -26,8 +26,8 @@ def run_group(run_id: UUID) -> str:
     return f"run.{run_id.hex}"
 
 
-def runs_group(user_id: int) -> str:
-    return f"runs.{user_id}"
+def runs_group(workspace_id: int) -> str:
+    return f"runs.{workspace_id}"
 
 
 def bind_loop(loop: asyncio.AbstractEventLoop) -> None:
@@ -40,9 +40,9 @@ def run_reached(run_id: UUID, seq: int) -> None:
     _send(run_group(run_id), {"type": "run.reached", "seq": seq})
 
 
-def run_changed(user_id: int, run_id: UUID) -> None:
+def run_changed(workspace_id: int, run_id: UUID) -> None:
     """For lists: the run is new, or what a list shows of it is."""
-    _send(runs_group(user_id), {"type": "run.changed", "run": str(run_id)})
+    _send(runs_group(workspace_id), {"type": "run.changed", "run": str(run_id)})
 
 
 def run_deleted(run_id: UUID) -> None:

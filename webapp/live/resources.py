@@ -36,6 +36,7 @@ class RunCreate(Data):
     target: str | None = None  # an architecture, "sm_90"; absent: the server's own default
     turns: int = 8
     start_from: str | None = None  # the user's own CUDA, which becomes turn 1
+    workspace: str | None = None  # where the run belongs; absent: the user's own workspace
 
 
 class RunSummary(Data):

@@ -27,6 +27,7 @@ class AgentRunAdmin(ReadOnly):
         "id",
         "title",
         "owner",
+        "workspace",
         "state",
         "reason",
         "verdict",
@@ -36,7 +37,7 @@ class AgentRunAdmin(ReadOnly):
         "worker",
     )
     list_filter = ("state", "language", "policy", "backend_used", "target")
-    list_select_related = ("owner",)
+    list_select_related = ("owner", "workspace")
     search_fields = ("id", "task_name", "filename", "owner__username")
     date_hierarchy = "created_at"
 

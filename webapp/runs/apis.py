@@ -20,11 +20,12 @@ from webapp.common.pagination import NewestFirst
 from webapp.live.resources import EventPage, ProblemDocument, RunCreate, RunDetail, RunPage
 from webapp.runs import selectors, serializers, services
 from webapp.runs.models import AgentRun
+from webapp.workspaces.selectors import workspace_visible_to
 
 EVENTS_MAX = 1000
 TAGS = ["runs"]
 PROBLEM = OpenApiResponse(ProblemDocument, description="What is wrong and what to do")
-NOT_FOUND = {404: OpenApiResponse(ProblemDocument, description="No such run, or not yours")}
+NOT_FOUND = {404: OpenApiResponse(ProblemDocument, description="No such run, or not for you")}
 
 
 class RunsApi(APIView):
@@ -34,13 +35,15 @@ class RunsApi(APIView):
         parameters=[
             OpenApiParameter("cursor", str, description="From `next` of the page before"),
             OpenApiParameter("limit", int, description="Runs on a page, at most 200"),
+            OpenApiParameter("workspace", str, description="Whose runs; without it your own workspace's"),
         ],
-        responses=RunPage,
+        responses={200: RunPage, 404: OpenApiResponse(ProblemDocument, description="No such workspace")},
     )
     def get(self, request: Request) -> Response:
-        """Your runs, newest first."""
+        """A workspace's runs, newest first."""
         paginator = NewestFirst()
-        runs = paginator.paginate_queryset(selectors.runs_listed(request.user), request, self)
+        workspace = workspace_visible_to(request.user, request.query_params.get("workspace"))
+        runs = paginator.paginate_queryset(selectors.runs_listed(request.user, workspace), request, self)
         page = RunPage(
             results=serializers.run_summaries(runs or []),
             next=paginator.get_next_link(),

@@ -10,6 +10,7 @@ import time
 from datetime import datetime, timedelta
 from importlib import import_module
 from typing import Any
+from urllib.parse import parse_qs
 from uuid import UUID
 
 from channels.auth import get_user
@@ -17,6 +18,7 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
+from django.http import Http404
 from django.utils import timezone
 from pydantic import ValidationError
 
@@ -36,6 +38,8 @@ from webapp.live.envelope import (
 from webapp.runs.models import AgentRun
 from webapp.runs.selectors import events_after, runs_listed, runs_visible_to
 from webapp.runs.serializers import event_frame, run_summaries
+from webapp.workspaces.models import Workspace
+from webapp.workspaces.selectors import workspace_visible_to, workspaces_visible_to
 
 logger = logging.getLogger(__name__)
 
@@ -226,18 +230,31 @@ class RunConsumer(Live):
 
 
 class RunsConsumer(Live):
-    """`/ws/runs`: the user's runs as they change. What was before the connection comes by `GET runs`."""
+    """`/ws/runs`: a workspace's runs as they change. What was before the connection comes by `GET runs`."""
 
     async def connect(self) -> None:
         self.user_id: int | None = getattr(self.scope["user"], "pk", None)
-        self.group = publish.runs_group(self.user_id or 0)
+        asked = parse_qs(self.scope["query_string"].decode("latin-1")).get("workspace")
+        self.workspace = await database_sync_to_async(self._workspace)(asked[0] if asked else None)
+        self.group = publish.runs_group(self.workspace.pk if self.workspace else 0)
         self.seen: datetime = timezone.now()
         self.told: dict[UUID, datetime] = {}
         await super().connect()
 
     async def refusal(self) -> int | None:
         user = self.scope["user"]
-        return None if user.is_authenticated and user.pk == self.user_id else NOT_SIGNED_IN
+        if not user.is_authenticated or user.pk != self.user_id:
+            return NOT_SIGNED_IN
+        if self.workspace is None:
+            return NOT_FOUND
+        visible = workspaces_visible_to(user).filter(pk=self.workspace.pk)
+        return None if await database_sync_to_async(visible.exists)() else NOT_FOUND
+
+    def _workspace(self, slug: str | None) -> Workspace | None:
+        try:
+            return workspace_visible_to(self.scope["user"], slug)
+        except Http404:
+            return None
 
     async def step(self) -> None:
         for run, frame in await database_sync_to_async(self._changed)():
@@ -246,7 +263,8 @@ class RunsConsumer(Live):
         self.told = {run_id: at for run_id, at in self.told.items() if at > self.seen - OVERLAP}
 
     def _changed(self) -> list[tuple[AgentRun, RunFrame]]:
-        recent = runs_listed(self.scope["user"]).filter(changed_at__gt=self.seen - OVERLAP)
+        assert self.workspace is not None
+        recent = runs_listed(self.scope["user"], self.workspace).filter(changed_at__gt=self.seen - OVERLAP)
         runs = [
             run for run in recent.order_by("changed_at")[:BATCH] if self.told.get(run.pk) != run.changed_at
         ]

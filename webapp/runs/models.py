@@ -25,6 +25,7 @@ class AgentRun(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="runs")
+    workspace = models.ForeignKey("workspaces.Workspace", on_delete=models.CASCADE, related_name="runs")
     rerun_of = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="reruns"
     )
@@ -67,8 +68,8 @@ class AgentRun(models.Model):
     class Meta:
         ordering = ("-created_at", "-id")
         indexes = (
-            models.Index(fields=["owner", "-created_at", "-id"], name="run_owner_newest"),
-            models.Index(fields=["owner", "changed_at"], name="run_owner_changed"),
+            models.Index(fields=["workspace", "-created_at", "-id"], name="run_workspace_newest"),
+            models.Index(fields=["workspace", "changed_at"], name="run_workspace_changed"),
             models.Index(fields=["state", "created_at"], name="run_state_oldest"),
         )
 

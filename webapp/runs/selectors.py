@@ -15,6 +15,8 @@ from agent.events import ActionTaken, Event, event_adapter
 from agent.trajectory import Trajectory, fold
 from webapp.accounts.models import User
 from webapp.runs.models import AgentRun, RunEvent
+from webapp.workspaces.models import Workspace
+from webapp.workspaces.selectors import workspaces_visible_to
 
 #: What a run was asked with: up to a megabyte each, and nothing that a list or an event needs.
 LARGE = ("source", "start_from", "inputs")
@@ -23,15 +25,13 @@ FOLDED = ("run_started", "turn_started", "action", "reflected", "turn_ended", "r
 
 
 def runs_visible_to(user: User | AnonymousUser) -> QuerySet[AgentRun]:
-    """The one place that decides: a run belongs to its owner, and nobody else can see it."""
-    if not user.is_authenticated or not user.is_active:
-        return AgentRun.objects.none()
-    return AgentRun.objects.filter(owner=user)
+    """The one place that decides: a run is seen by the members of its workspace, and nobody else."""
+    return AgentRun.objects.filter(workspace__in=workspaces_visible_to(user)).select_related("workspace")
 
 
-def runs_listed(user: User | AnonymousUser) -> QuerySet[AgentRun]:
-    """The same runs, without what a list does not show."""
-    return runs_visible_to(user).defer(*LARGE)
+def runs_listed(user: User | AnonymousUser, workspace: Workspace) -> QuerySet[AgentRun]:
+    """Those of one workspace, without what a list does not show."""
+    return runs_visible_to(user).filter(workspace=workspace).defer(*LARGE)
 
 
 def run_visible_to(user: User | AnonymousUser, run_id: UUID) -> AgentRun:
@@ -83,4 +83,4 @@ def queue_positions(runs: Sequence[AgentRun]) -> dict[UUID, int]:
 
 
 def open_runs_count(user: User) -> int:
-    return runs_visible_to(user).filter(ended_at=None).count()
+    return AgentRun.objects.filter(owner=user, ended_at=None).count()

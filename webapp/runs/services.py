@@ -29,6 +29,8 @@ from webapp.live.resources import RunCreate
 from webapp.live.worker import HEARTBEAT_SECONDS, busy, stopping, worker_is_alive, worker_name
 from webapp.runs import queue, selectors
 from webapp.runs.models import AgentRun, IdempotencyKey, RunEvent
+from webapp.workspaces.models import Workspace
+from webapp.workspaces.selectors import workspace_visible_to
 
 logger = logging.getLogger(__name__)
 
@@ -85,17 +87,20 @@ class RunHasEnded(Exception):
 def agent_run_create(*, user: User, request: RunCreate, idempotency_key: str = "") -> tuple[AgentRun, bool]:
     """The run, and whether it is new: the same key with the same request gives the same run again.
 
-    `request` has its defaults filled in. Raises ProblemError for a key that was used with another request.
+    `request` has its defaults filled in. Raises ProblemError for a key that was used with another request,
+    Http404 for a workspace that the user cannot see.
     """
+    workspace = workspace_visible_to(user, request.workspace)
     if not idempotency_key:
-        return _run_insert(user=user, request=request), True
+        return _run_insert(user=user, workspace=workspace, request=request), True
+    request = request.model_copy(update={"workspace": workspace.slug})
     body_hash = hashlib.sha256(request.model_dump_json().encode()).hexdigest()
     IdempotencyKey.objects.filter(created_at__lt=timezone.now() - IDEMPOTENCY_LIFETIME).delete()
     if earlier := _earlier(user, idempotency_key, body_hash):
         return earlier, False
     try:
         with transaction.atomic():
-            run = _run_insert(user=user, request=request)
+            run = _run_insert(user=user, workspace=workspace, request=request)
             IdempotencyKey.objects.create(user=user, key=idempotency_key, body_hash=body_hash, run=run)
     except IntegrityError:  # the same request, at the same time, was faster
         if earlier := _earlier(user, idempotency_key, body_hash):
@@ -105,7 +110,7 @@ def agent_run_create(*, user: User, request: RunCreate, idempotency_key: str = "
 
 
 def agent_run_rerun(*, user: User, run: AgentRun) -> AgentRun:
-    """A new run of the same request."""
+    """A new run of the same request, in the same workspace."""
     request = RunCreate(
         source=run.source,
         language=run.language,
@@ -118,7 +123,7 @@ def agent_run_rerun(*, user: User, run: AgentRun) -> AgentRun:
         turns=run.turn_limit,
         start_from=run.start_from,
     )
-    return _run_insert(user=user, request=request, rerun_of=run)
+    return _run_insert(user=user, workspace=run.workspace, request=request, rerun_of=run)
 
 
 def _earlier(user: User, key: str, body_hash: str) -> AgentRun | None:
@@ -129,7 +134,9 @@ def _earlier(user: User, key: str, body_hash: str) -> AgentRun | None:
     return record.run if record else None
 
 
-def _run_insert(*, user: User, request: RunCreate, rerun_of: AgentRun | None = None) -> AgentRun:
+def _run_insert(
+    *, user: User, workspace: Workspace, request: RunCreate, rerun_of: AgentRun | None = None
+) -> AgentRun:
     if selectors.open_runs_count(user) >= settings.RUNS_OPEN_MAX:
         detail = f"You have {settings.RUNS_OPEN_MAX} unfinished runs. Wait for one to end, or stop one."
         raise ProblemError(429, "too-many-runs", detail, headers={"Retry-After": "10"})
@@ -140,6 +147,7 @@ def _run_insert(*, user: User, request: RunCreate, rerun_of: AgentRun | None = N
     with transaction.atomic():
         run = AgentRun.objects.create(
             owner=user,
+            workspace=workspace,
             rerun_of=rerun_of,
             filename=request.filename,
             language=request.language,
@@ -153,7 +161,7 @@ def _run_insert(*, user: User, request: RunCreate, rerun_of: AgentRun | None = N
             turn_limit=request.turns,
         )
         transaction.on_commit(partial(_enqueue, run))
-        transaction.on_commit(partial(publish.run_changed, user.pk, run.pk))
+        transaction.on_commit(partial(publish.run_changed, workspace.pk, run.pk))
     return run
 
 
@@ -185,7 +193,7 @@ def agent_run_cancel(*, run: AgentRun) -> AgentRun:
         elif locked.state == State.RUNNING:
             locked.state = State.CANCELLING
             locked.save(update_fields=["state", "changed_at"])
-            transaction.on_commit(partial(publish.run_changed, locked.owner_id, locked.pk))
+            transaction.on_commit(partial(publish.run_changed, locked.workspace_id, locked.pk))
     run.refresh_from_db()
     return run
 
@@ -231,7 +239,7 @@ def agent_run_claim(*, run_id: UUID) -> AgentRun | None:
     if not claimed:
         return None
     run = AgentRun.objects.get(pk=run_id)
-    publish.run_changed(run.owner_id, run.pk)
+    publish.run_changed(run.workspace_id, run.pk)
     return run
 
 
@@ -377,7 +385,7 @@ def run_events_append(*, run: AgentRun, events: Sequence[Event]) -> list[RunEven
         locked.save(update_fields=_CHANGED_BY_EVENTS)
         transaction.on_commit(partial(publish.run_reached, locked.pk, locked.last_seq))
         if any(isinstance(event, RunStarted | TurnStarted | TurnEnded | RunEnded) for event in events):
-            transaction.on_commit(partial(publish.run_changed, locked.owner_id, locked.pk))
+            transaction.on_commit(partial(publish.run_changed, locked.workspace_id, locked.pk))
     return records
 
 

@@ -499,6 +499,7 @@ export interface RunCreate {
   target?: string | null;
   turns?: number;
   start_from?: string | null;
+  workspace?: string | null;
 }
 
 /** A run with what it was asked and what its turns came to. */
@@ -545,7 +546,7 @@ export interface RunEnded {
   seconds: number;
 }
 
-/** One of the user's runs is new or has changed (`/ws/runs`). */
+/** A run of the workspace is new or has changed (`/ws/runs`). */
 export interface RunFrame {
   type: "run";
   run: RunSummary;
