@@ -45,12 +45,29 @@ class TurnStarted(Data):
 
 
 class TextDelta(Data):
-    """A piece of what the policy writes, as it comes. Sent, never stored; `answered` carries the whole."""
+    """A piece of what the policy writes, as it comes. Sent, never stored; `answered` carries the whole.
+
+    What came of an earlier `request` of the turn is void; a `start` beyond what is there says that pieces
+    were missed.
+    """
 
     type: Literal["text_delta"] = "text_delta"
     turn: int
     text: str
     thought: bool = False  # thinking aloud, where the model tells it apart
+    request: int = 1  # within the turn; each attempt counts
+    start: int = 0  # characters of this request before this piece
+
+
+class Spent(Data):
+    """What one request to a language model took, with all its attempts, failed ones too."""
+
+    type: Literal["spent"] = "spent"
+    turn: int
+    prompt_tokens: int
+    completion_tokens: int
+    estimated: bool = False  # the server did not count
+    cost: float | None = None  # None where no price is known
 
 
 class Answered(Data):
@@ -58,6 +75,7 @@ class Answered(Data):
 
     type: Literal["answered"] = "answered"
     turn: int
+    request: int = 1  # within the turn: the one whose pieces this answer is made of
     model: str
     text: str
     plan: str = ""  # what it says it tries, one sentence
@@ -193,6 +211,7 @@ Event = (
     RunStarted
     | TurnStarted
     | TextDelta
+    | Spent
     | Answered
     | ToolUsed
     | Edited

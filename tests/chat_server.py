@@ -193,9 +193,9 @@ def silent(seconds: float) -> Play:
 
 
 @contextmanager
-def serving(plays: Sequence[Play]) -> Iterator[ChatServer]:
+def serving(plays: Sequence[Play], port: int = 0) -> Iterator[ChatServer]:
     script = ChatServer(list(plays))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Scripted", (Handler,), {"script": script}))
+    server = ThreadingHTTPServer(("127.0.0.1", port), type("Scripted", (Handler,), {"script": script}))
     server.daemon_threads = True
     script.base_url = f"http://127.0.0.1:{server.server_port}/v1"
     thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.01), daemon=True)

@@ -28,6 +28,7 @@ from webapp.accounts.services import owner_ensure, sign_in_link_create  # noqa: 
 from webapp.asgi import application  # noqa: E402
 from webapp.celery import app as celery_app  # noqa: E402
 from webapp.common import services_found  # noqa: E402
+from webapp.language_models.services import environment_model_ensure, keys_seal_again  # noqa: E402
 from webapp.live.worker import busy, stopping  # noqa: E402
 from webapp.runs import services  # noqa: E402
 from webapp.runs.tasks import upkeep_start  # noqa: E402
@@ -54,6 +55,8 @@ def prepare(say: Say) -> None:
         if not service.ok:
             raise Unprepared(f"{service.detail}. {service.how}")
         say(f"{service.name.replace('_', ' ')}: {service.detail}")
+    environment_model_ensure()
+    keys_seal_again()
     if lost := services.agent_runs_reconcile():
         say(f"{lost} unfinished run{'s' if lost > 1 else ''} of a server that is gone marked as interrupted")
 

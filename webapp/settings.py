@@ -24,6 +24,8 @@ HOME = home()
 VERSION = importlib.metadata.version("kernelwright")
 
 SECRET_KEY = environment.secret_key(HOME)
+#: Earlier secret keys, so that sessions and the keys of language models outlive a change.
+SECRET_KEY_FALLBACKS = environment.words("KERNELWRIGHT_SECRET_KEY_FALLBACKS")
 DEBUG = environment.flag("KERNELWRIGHT_DEBUG")
 #: Host names under which the server may be addressed. `serve --host` adds its own.
 ALLOWED_HOSTS = environment.words("KERNELWRIGHT_HOSTS", "localhost,127.0.0.1,[::1]")
@@ -43,6 +45,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "webapp.common",
+    "webapp.language_models",
     "webapp.accounts",
     "webapp.workspaces",
     "webapp.runs",
@@ -199,7 +202,11 @@ SOURCE_BYTES_MAX = 1_000_000
 API_BODY_BYTES_MAX = 8 * MEBIBYTE
 DATA_UPLOAD_MAX_MEMORY_SIZE = API_BODY_BYTES_MAX
 TURNS_DEFAULT = 8
+#: With a language model, which needs more of them and more time.
+TURNS_DEFAULT_LLM = 12
+SECONDS_DEFAULT_LLM = 3600.0
 TURNS_MAX = 50
+TURNS_MAX_LLM = 200
 #: Unfinished runs one user may have.
 RUNS_OPEN_MAX = 20
 RUN_TARGET = os.environ.get("KERNELWRIGHT_TARGET", "").strip() or DEFAULT_TARGET
@@ -222,6 +229,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SERVE_AUTHENTICATION": [],
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "ENUM_NAME_OVERRIDES": {"ProtocolChoice": ["auto", "rewrite", "tools"]},
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }

@@ -12,11 +12,13 @@ from webapp.common.apis import DoctorApi
 from webapp.common.pages import not_found, permission_denied, server_error
 from webapp.gallery.urls import api_urlpatterns as gallery_api
 from webapp.ide.urls import pages_urlpatterns as ide_pages
+from webapp.language_models.urls import api_urlpatterns as language_models_api
 from webapp.runs.urls import api_urlpatterns as runs_api
 
 api = [
     *accounts_api,
     *gallery_api,
+    *language_models_api,
     *runs_api,
     path("doctor", DoctorApi.as_view(), name="doctor"),
     path("schema", SpectacularAPIView.as_view(), name="schema"),

@@ -96,6 +96,7 @@ class ChatClient:
         """
         for attempt in range(1, self.endpoint.attempts + 1):
             self._pause(_paces.wait(self._url, self.endpoint.requests_per_minute), deadline)
+            self._take_place(deadline)
             try:
                 return (yield from self._attempt(request, attempt, deadline))
             except _Failure as failure:
@@ -103,9 +104,11 @@ class ChatClient:
                 if not failure.again or attempt == self.endpoint.attempts:
                     tries = "" if attempt == 1 else f", after {attempt} attempts"
                     raise EndpointFailed(f"{failure.why}{tries}") from failure
-                seconds = self._backoff(attempt, failure)
-                yield Waiting(failure.why, attempt, self.endpoint.attempts, seconds)
-                self._pause(seconds, deadline)
+                seconds, why = self._backoff(attempt, failure), failure.why
+            finally:
+                _places.leave(self._url)
+            yield Waiting(why, attempt, self.endpoint.attempts, seconds)
+            self._pause(seconds, deadline)
         raise AssertionError("every attempt returns or raises")
 
     def close(self) -> None:
@@ -245,6 +248,13 @@ class ChatClient:
             raise EndpointFailed(f"{failure.why}: {asked}") from failure
         return failure.wait + chosen
 
+    def _take_place(self, deadline: float) -> None:
+        """Waits for a free place. Raises Cancelled, and DeadlinePassed at the deadline."""
+        while not _places.take(self._url, self.endpoint.requests_at_once, _POLL_SECONDS):
+            self._cancel.check()
+            if time.monotonic() >= deadline:
+                raise DeadlinePassed
+
     def _pause(self, seconds: float, deadline: float) -> None:
         """Raises Cancelled, and DeadlinePassed at once where the wait would end after it."""
         until = time.monotonic() + seconds
@@ -322,6 +332,30 @@ class _Paces:
 
 
 _paces = _Paces()
+
+
+class _Places:
+    """How many requests one address is asked at once, by all threads of this process together."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._taken: dict[str, int] = {}
+
+    def take(self, url: str, most: int | None, seconds: float) -> bool:
+        """False when there was no free place within this time."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: most is None or self._taken.get(url, 0) < most, seconds):
+                return False
+            self._taken[url] = self._taken.get(url, 0) + 1
+            return True
+
+    def leave(self, url: str) -> None:
+        with self._changed:
+            self._taken[url] -= 1
+            self._changed.notify()
+
+
+_places = _Places()
 
 
 def _estimate(request: Request, assembly: Assembly) -> Usage:

@@ -4,18 +4,39 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from agent.endings import RunEnds
-from agent.events import Answered, Event, Stage, TextDelta
-from agent.llm.client import ChatClient, DeadlinePassed, EndpointFailed, Waiting
+from agent.events import Answered, Event, Spent, Stage, TextDelta
+from agent.llm.client import ChatClient, DeadlinePassed, EndpointFailed, Piece, Waiting
 from agent.llm.ledger import Ledger
 from agent.llm.record import Exchange
 from agent.llm.wire import Answer, Message, Request, Usage, estimated_tokens
+from sandbox.errors import Cancelled
 
 #: Left free in the context: the server's own template, and estimates that are too low.
 _MARGIN = 256
+
+
+@dataclass
+class _Counted:
+    """Which request of which turn is being answered, and how much of the answer has been told."""
+
+    turn: int = 0
+    request: int = 0
+    told: int = 0
+
+    def begin(self, turn: int) -> None:
+        self.request = self.request + 1 if turn == self.turn else 1
+        self.turn, self.told = turn, 0
+
+    def piece(self, said: Piece) -> TextDelta:
+        start = self.told
+        self.told += len(said.text)
+        return TextDelta(
+            turn=self.turn, text=said.text, thought=said.thought, request=self.request, start=start
+        )
 
 
 @dataclass
@@ -26,6 +47,7 @@ class Conversation:
     ledger: Ledger
     record: Callable[[Exchange], None] = lambda exchange: None
     _last_cost: float | None = None
+    _counted: _Counted = field(default_factory=lambda: _Counted())
 
     def room(self, tools: Sequence[dict[str, Any]] = ()) -> int:
         """Tokens that a prompt may have, tools apart, so that an answer still fits."""
@@ -47,27 +69,50 @@ class Conversation:
         yield Stage(turn=turn, stage="model", detail=f"asking {endpoint.model}")
         asking = self.client.ask(request, deadline=ledger.deadline)
         try:
-            while True:
-                said = next(asking)
-                if isinstance(said, Waiting):
-                    detail = f"{said.why}; attempt {said.attempt + 1} of {said.of} in {said.seconds:.1f} s"
-                    yield Stage(turn=turn, stage="model", detail=detail)
-                else:
-                    yield TextDelta(turn=turn, text=said.text, thought=said.thought)
-        except StopIteration as stop:
-            answer: Answer = stop.value
-        except DeadlinePassed:
-            raise ledger.time_is_up() from None
-        except EndpointFailed as failed:
-            raise RunEnds("model_unavailable", f"{endpoint.model} cannot be asked: {failed}") from failed
+            answer = yield from self._listen(turn, asking)
+        except (DeadlinePassed, EndpointFailed, Cancelled) as ended:
+            yield self._settle(turn, before)
+            if isinstance(ended, DeadlinePassed):
+                raise ledger.time_is_up() from None
+            if isinstance(ended, EndpointFailed):
+                raise RunEnds("model_unavailable", f"{endpoint.model} cannot be asked: {ended}") from ended
+            raise
         finally:
             asking.close()
-            spent = _difference(self.client.spent, before)
-            ledger.add(spent)
-        self._last_cost = ledger.cost_of(spent)
+        yield self._settle(turn, before)
         ledger.learn(prompt, answer.usage)
         self.record(Exchange.of(turn, endpoint, request, answer))
         return answer
+
+    def _listen(
+        self, turn: int, asking: Generator[Piece | Waiting, None, Answer]
+    ) -> Generator[Event, None, Answer]:
+        self._counted.begin(turn)
+        try:
+            while True:
+                said = next(asking)
+                if isinstance(said, Piece):
+                    yield self._counted.piece(said)
+                    continue
+                detail = f"{said.why}; attempt {said.attempt + 1} of {said.of} in {said.seconds:.1f} s"
+                yield Stage(turn=turn, stage="model_wait", detail=detail, done=said.attempt + 1, of=said.of)
+                self._counted.begin(turn)
+        except StopIteration as stop:
+            answer: Answer = stop.value
+            return answer
+
+    def _settle(self, turn: int, before: Usage) -> Spent:
+        """Books what was asked since `before`."""
+        spent = _difference(self.client.spent, before)
+        self.ledger.add(spent)
+        self._last_cost = self.ledger.cost_of(spent)
+        return Spent(
+            turn=turn,
+            prompt_tokens=spent.prompt_tokens,
+            completion_tokens=spent.completion_tokens,
+            estimated=spent.estimated,
+            cost=self._last_cost,
+        )
 
     def answered(
         self,
@@ -82,6 +127,7 @@ class Conversation:
         """The event of the answer just asked for."""
         return Answered(
             turn=turn,
+            request=self._counted.request,
             model=self.client.endpoint.model,
             text=answer.text or answer.refusal,
             plan=plan,

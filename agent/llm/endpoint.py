@@ -42,6 +42,7 @@ class Endpoint(Data):
     silence_seconds: float = Field(default=120.0, gt=0)  # between two pieces, and before the first
     answer_seconds: float = Field(default=600.0, gt=0)  # a longer answer is cut
     requests_per_minute: float | None = Field(default=None, gt=0)
+    requests_at_once: int | None = Field(default=None, ge=1)  # of all runs of one process
     # Addresses that are refused unless allowed here (`agent.llm.guard`).
     allow_loopback: bool = False
     allow_private: bool = False

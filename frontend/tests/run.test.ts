@@ -46,7 +46,7 @@ const started: RunEvent = { type: "run_started", task, policy: "builtin", backen
 
 function answer(text: string): RunEvent {
   return {
-    ...{ type: "answered", turn: 1, model: "m", text, plan: "", lesson: "", repairs: [], skills: [] },
+    ...{ type: "answered", turn: 1, request: 1, model: "m", text, plan: "", lesson: "", repairs: [], skills: [] },
     ...{ finish_reason: "stop", prompt_tokens: 9, completion_tokens: 3, estimated: false, cost: null },
     ...{ seconds: 1, first_token_seconds: 0.1, attempts: 1 },
   };
@@ -86,8 +86,8 @@ describe("fold", () => {
   it("shows prose as it is written, without a number, until the reflection carries it", () => {
     const view = fold(EMPTY_RUN, [
       ...numbered([started, { type: "turn_started", turn: 1, title: "a", base_turn: null }]),
-      { seq: 0, at: 1, event: { type: "text_delta", turn: 1, text: "Tile ", thought: false } },
-      { seq: 0, at: 2, event: { type: "text_delta", turn: 1, text: "it.", thought: false } },
+      { seq: 0, at: 1, event: { type: "text_delta", turn: 1, text: "Tile ", thought: false, request: 1, start: 0 } },
+      { seq: 0, at: 2, event: { type: "text_delta", turn: 1, text: "it.", thought: false, request: 1, start: 5 } },
     ]);
     expect(view.turns[0]?.prose).toBe("Tile it.");
     expect(view.lastSeq).toBe(2);

@@ -238,6 +238,7 @@ _ROUTES = [
     ("get", "/events"),
     ("post", "/cancel"),
     ("post", "/rerun"),
+    ("post", "/resume"),
     ("get", "/candidate"),
 ]
 

@@ -25,7 +25,7 @@ def test_drift_is_noticed(
 
 def test_what_comes_in_may_leave_out_what_has_a_default_and_what_goes_out_is_whole() -> None:
     text = schema.typescript()
-    assert "  turns?: number;" in text
+    assert "  turns?: number | null;" in text
     assert "  inputs?: InputsInput | null;" in text
     assert "  verdict: Verdict;" in text
     assert "  grid: [number, number, number];" in text

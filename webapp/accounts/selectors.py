@@ -8,6 +8,7 @@ from django.core.exceptions import PermissionDenied
 
 from sandbox.targets import TARGETS
 from webapp.accounts.models import User
+from webapp.language_models.selectors import policy_options
 from webapp.live.resources import Options, PolicyOption, Session, UserInfo
 
 
@@ -30,11 +31,16 @@ def session_of(user: User, csrf_token: str) -> Session:
 
 def options() -> Options:
     return Options(
-        policies=[PolicyOption(name="builtin", title="Built-in translator", available=True, reason="")],
+        policies=[
+            PolicyOption(name="builtin", title="Built-in translator", available=True, reason=""),
+            *policy_options(),
+        ],
         targets=sorted(TARGETS),
         default_target=settings.RUN_TARGET,
         backends=["auto", "emulator"],
         turns_default=settings.TURNS_DEFAULT,
+        turns_default_llm=settings.TURNS_DEFAULT_LLM,
         turns_max=settings.TURNS_MAX,
+        turns_max_llm=settings.TURNS_MAX_LLM,
         source_bytes_max=settings.SOURCE_BYTES_MAX,
     )

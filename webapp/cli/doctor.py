@@ -64,8 +64,11 @@ def _services() -> list[Row]:
 
     django.setup()
     from webapp.common import services_found
+    from webapp.language_models.selectors import ENVIRONMENT
 
+    # What the environment names has its row already, whether there is a server or not.
     return [
         Row(name=f.name, ok=f.ok, detail=f.detail, how=f.how, needed=f.needed)
         for f in services_found.services()
+        if f.name != f"model {ENVIRONMENT}"
     ]

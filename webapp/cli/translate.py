@@ -216,7 +216,7 @@ class _Narrator:
             case TurnStarted():
                 return f"turn {event.turn}: {event.title}"
             case Stage():
-                return f"  {event.stage} {event.detail}".rstrip()
+                return f"  {event.stage.replace('_', ' ')} {event.detail}".rstrip()
             case Log():
                 return "\n".join("  | " + line for line in event.text.splitlines())
             case Answered():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,9 +17,14 @@ _SECONDS = 3
 _MANIFEST = Path(__file__).resolve().parents[1] / "static/ide/.vite/manifest.json"
 
 
+#: What apps above this one want looked at too (`AppConfig.ready`).
+further: list[Callable[[], list[Finding]]] = []
+
+
 def services() -> list[Finding]:
     """All of them, in the order in which a server needs them."""
-    return [database(), channel_layer(), task_queue(), front_end(), language_model()]
+    found = [database(), channel_layer(), task_queue(), front_end()]
+    return [*found, *(finding for look in further for finding in look())]
 
 
 def database() -> Finding:
@@ -66,13 +71,6 @@ def front_end() -> Finding:
     if _MANIFEST.exists():
         return _found("front_end", "built")
     return Finding(name="front_end", ok=False, detail="not built", how="make setup", needed=False)
-
-
-def language_model() -> Finding:
-    detail = "no endpoint set; the built-in policy needs none"
-    if os.environ.get("KERNELWRIGHT_LLM_BASE_URL"):
-        detail = "an endpoint is set, but this version has no policy that would use it"
-    return Finding(name="llm", ok=False, detail=detail, how="", needed=False)
 
 
 def _place(address: str) -> str:

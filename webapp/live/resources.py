@@ -18,6 +18,7 @@ from sandbox.types import Data, Problem, Verdict
 
 RunState = Literal["queued", "running", "cancelling", "finished", "cancelled", "failed", "interrupted"]
 BackendChoice = Literal["auto", "emulator", "gpu"]
+ProtocolChoice = Literal["auto", "rewrite", "tools"]
 
 #: States that a run never leaves.
 ENDED_STATES: frozenset[RunState] = frozenset({"finished", "cancelled", "failed", "interrupted"})
@@ -31,10 +32,16 @@ class RunCreate(Data):
     filename: str | None = None  # its suffix says the language: ".c" or ".py"
     entry: str | None = None  # which function or class, where there are several
     inputs: Inputs | None = None
-    policy: str = "builtin"
+    policy: str = "builtin"  # "builtin" or "llm"
+    model: str | None = None  # of policy llm: a name from `GET models`; absent: the server's default
+    protocol: ProtocolChoice = "auto"  # of policy llm
     backend: BackendChoice = "auto"
     target: str | None = None  # an architecture, "sm_90"; absent: the server's own default
-    turns: int = 8
+    turns: int | None = None  # absent: 8, with a language model 12
+    # What else bounds a run of policy llm; absent: an hour, and no limit of tokens and money.
+    seconds: float | None = None
+    tokens: int | None = None  # prompts and answers together
+    cost: float | None = None  # needs a model with a price
     start_from: str | None = None  # the user's own CUDA, which becomes turn 1
     workspace: str | None = None  # where the run belongs; absent: the user's own workspace
 
@@ -47,6 +54,8 @@ class RunSummary(Data):
     filename: str
     language: Language
     policy: str
+    model: str  # the language model's name; empty for the built-in policy
+    protocol: str  # how it is driven, "rewrite" or "tools"; empty for the built-in policy
     backend: str  # as asked for, until the run has started; then the one used
     target: str
     turn_limit: int
@@ -76,6 +85,17 @@ class TurnSummary(Data):
     reflection: str
 
 
+class ModelUsage(Data):
+    """What a run took of its language model so far, failed attempts included."""
+
+    requests: int
+    prompt_tokens: int
+    completion_tokens: int
+    estimated: bool  # some of it, since the endpoint did not count
+    cost: float | None  # None where no price is known
+    first_token_seconds: float | None  # of the first answer
+
+
 class RunDetail(RunSummary):
     """A run with what it was asked and what its turns came to."""
 
@@ -87,6 +107,12 @@ class RunDetail(RunSummary):
     problem: Problem | None  # why it ended badly, with what to do
     turns: list[TurnSummary]
     rerun_of: UUID | None
+    seconds_limit: float | None  # None: the policy's own
+    token_limit: int | None
+    cost_limit: float | None
+    usage: ModelUsage | None  # None for the built-in policy
+    resumes: UUID | None  # the run that this one goes on from
+    resumable: bool  # it ended before its time and can go on: `POST runs/{id}/resume`
 
 
 class RunPage(Data):
@@ -150,6 +176,91 @@ class PolicyOption(Data):
     title: str
     available: bool
     reason: str  # why not, when it is not
+    model: str = ""  # of policy llm: what a run is asked for with
+    protocol: str = ""  # what "auto" means for this model
+    priced: bool = False  # whether a limit of cost can be kept
+
+
+class ModelInfo(Data):
+    """A language model as every user sees it."""
+
+    id: int
+    name: str  # what runs are asked for with; also "name:served" for another name it serves
+    title: str
+    model: str  # what its endpoint calls it
+    protocol: str  # what "auto" means for it
+    served: list[str]  # names its endpoint listed when it was last asked, adapters among them
+    context_tokens: int
+    price_prompt: float | None  # of a million tokens
+    price_completion: float | None
+    enabled: bool
+    is_default: bool
+    available: bool
+    reason: str  # why not, when it is not
+
+
+class ModelSettings(ModelInfo):
+    """The same with all that an administrator sets; the key is never told."""
+
+    origin: Literal["admin", "environment", "vllm"]
+    base_url: str
+    has_key: bool
+    protocol_setting: ProtocolChoice
+    temperature: float | None
+    top_p: float | None
+    answer_tokens: int
+    attempts: int
+    backoff_seconds: float
+    connect_seconds: float
+    silence_seconds: float
+    answer_seconds: float
+    requests_per_minute: float | None
+    requests_at_once: int | None
+    allow_loopback: bool
+    allow_private: bool
+    calls_tools: bool | None  # found out by a try
+    tried_at: datetime | None
+    notice: str = ""  # what a change did beside what was asked: a key that was dropped
+
+
+class ModelWrite(Data):
+    """What `POST models` and `PATCH models/{id}` take; what is absent stays as it is."""
+
+    name: str | None = None  # only of a new one
+    model: str | None = None
+    base_url: str | None = None
+    key: str | None = None  # write-only; "" removes it; bound to the address it is given with
+    protocol: ProtocolChoice | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    context_tokens: int | None = None
+    answer_tokens: int | None = None
+    price_prompt: float | None = None
+    price_completion: float | None = None
+    attempts: int | None = None
+    backoff_seconds: float | None = None
+    connect_seconds: float | None = None
+    silence_seconds: float | None = None
+    answer_seconds: float | None = None
+    requests_per_minute: float | None = None
+    requests_at_once: int | None = None
+    allow_loopback: bool | None = None
+    allow_private: bool | None = None
+    enabled: bool | None = None
+    is_default: bool | None = None
+
+
+class ModelTried(Data):
+    """What came of asking a language model for one word."""
+
+    ok: bool
+    detail: str  # one sentence: how fast it was, or why it could not be asked
+    first_token_seconds: float | None = None
+    seconds: float | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    calls_tools: bool | None = None
+    served: list[str] = Field(default_factory=list)
 
 
 class Options(Data):
@@ -160,7 +271,9 @@ class Options(Data):
     default_target: str
     backends: list[str]
     turns_default: int
+    turns_default_llm: int  # with a language model
     turns_max: int
+    turns_max_llm: int
     source_bytes_max: int
 
 

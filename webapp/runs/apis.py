@@ -133,6 +133,19 @@ class RunRerunApi(APIView):
         return _accepted(services.agent_run_rerun(user=signed_in(request.user), run=run))
 
 
+class RunResumeApi(APIView):
+    @extend_schema(
+        operation_id="runs_resume",
+        tags=TAGS,
+        request=None,
+        responses={202: RunDetail, 409: PROBLEM, 429: PROBLEM, 503: PROBLEM, **NOT_FOUND},
+    )
+    def post(self, request: Request, run_id: UUID) -> Response:
+        """Goes on where a model's run was broken off: a new run that begins with its judged turns."""
+        run = selectors.run_visible_to(request.user, run_id)
+        return _accepted(services.agent_run_resume(user=signed_in(request.user), run=run))
+
+
 class RunCandidateApi(APIView):
     @extend_schema(
         operation_id="runs_candidate",

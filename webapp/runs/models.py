@@ -41,6 +41,17 @@ class AgentRun(models.Model):
     backend = models.CharField(max_length=16)
     target = models.CharField(max_length=16)
     turn_limit = models.PositiveIntegerField()
+    # Of a language model: its name, how it is driven, and what else bounds the run.
+    model = models.CharField(max_length=300, blank=True)
+    protocol = models.CharField(max_length=16, blank=True)
+    seconds_limit = models.FloatField(null=True)
+    token_limit = models.PositiveIntegerField(null=True)
+    cost_limit = models.FloatField(null=True)
+    # The run that this one goes on from, and how many of its turns are told again.
+    resumes = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="resumed_by"
+    )
+    turns_again = models.PositiveIntegerField(default=0)
 
     # How it goes.
     state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED)
@@ -83,6 +94,36 @@ class AgentRun(models.Model):
     @property
     def has_ended(self) -> bool:
         return self.state in ENDED_STATES
+
+
+class ModelUse(models.Model):
+    """What one run took of a language model, failed attempts included. Written while the run goes on, and
+    kept when the run is deleted: what was spent stays spent."""
+
+    run = models.OneToOneField(AgentRun, on_delete=models.SET_NULL, null=True, related_name="model_use")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="model_uses")
+    workspace = models.ForeignKey(
+        "workspaces.Workspace", on_delete=models.SET_NULL, null=True, related_name="model_uses"
+    )
+    model = models.CharField(max_length=300)
+    requests = models.PositiveIntegerField(default=0)
+    prompt_tokens = models.PositiveBigIntegerField(default=0)
+    completion_tokens = models.PositiveBigIntegerField(default=0)
+    estimated = models.BooleanField(default=False)  # some of it, since the endpoint did not count
+    cost = models.FloatField(null=True)  # None where no price is known
+    first_token_seconds = models.FloatField(null=True)  # of the first answer
+    started_at = models.DateTimeField(auto_now_add=True)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ("-started_at", "-id")
+        indexes = (
+            models.Index(fields=["user", "-started_at"], name="model_use_user_newest"),
+            models.Index(fields=["workspace", "-started_at"], name="model_use_workspace_newest"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.model}: {self.prompt_tokens} + {self.completion_tokens} tokens"
 
 
 class RunEvent(models.Model):

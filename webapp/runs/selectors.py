@@ -14,7 +14,8 @@ from django.http import Http404
 from agent.events import ActionTaken, Event, event_adapter
 from agent.trajectory import Trajectory, fold
 from webapp.accounts.models import User
-from webapp.runs.models import AgentRun, RunEvent
+from webapp.live.resources import ModelUsage
+from webapp.runs.models import AgentRun, ModelUse, RunEvent
 from webapp.workspaces.models import Workspace
 from webapp.workspaces.selectors import workspaces_visible_to
 
@@ -71,6 +72,38 @@ def run_candidate(run: AgentRun, turn: int | None) -> tuple[int, str] | None:
         if isinstance(event, ActionTaken) and event.turn == wanted and event.action == "submit":
             return wanted, event.source
     return None
+
+
+#: Endings after which a run of a language model can go on. A turn limit is raised by improving instead.
+_BROKEN_OFF = ("model_unavailable", "time_limit", "token_limit", "cost_limit", "cancelled", "interrupted")
+
+
+def resumable(run: AgentRun) -> bool:
+    return run.policy == "llm" and run.reason in _BROKEN_OFF
+
+
+def judged_turn_count(run: AgentRun) -> int:
+    return RunEvent.objects.filter(run=run, type="turn_ended").count()
+
+
+def stored_events(run: AgentRun) -> list[Event]:
+    """All of them, in order."""
+    return [event_of(record) for record in RunEvent.objects.filter(run=run).order_by("seq").iterator()]
+
+
+def model_usage(run: AgentRun) -> ModelUsage | None:
+    """What the run took of its language model so far; None for a run that has none."""
+    if run.policy != "llm":
+        return None
+    use = ModelUse.objects.filter(run=run).first() or ModelUse()
+    return ModelUsage(
+        requests=use.requests,
+        prompt_tokens=use.prompt_tokens,
+        completion_tokens=use.completion_tokens,
+        estimated=use.estimated,
+        cost=use.cost,
+        first_token_seconds=use.first_token_seconds,
+    )
 
 
 def queue_positions(runs: Sequence[AgentRun]) -> dict[UUID, int]:

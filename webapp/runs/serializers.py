@@ -16,6 +16,12 @@ from sandbox.tasks.base import Inputs, Language
 from sandbox.types import Problem
 from webapp.common.bodies import parsed
 from webapp.common.errors import ProblemError
+from webapp.language_models.selectors import (
+    ModelUnusable,
+    language_model_default,
+    language_model_named,
+    protocol_of,
+)
 from webapp.live.resources import (
     EventPage,
     FieldProblem,
@@ -26,10 +32,10 @@ from webapp.live.resources import (
     TurnSummary,
 )
 from webapp.runs.models import AgentRun, RunEvent
-from webapp.runs.selectors import event_of, folded_events, queue_positions
+from webapp.runs.selectors import event_of, folded_events, model_usage, queue_positions, resumable
 
 _FILENAME = re.compile(r"[^/\\\x00-\x1f\x7f]{1,200}")
-_POLICIES = ("builtin",)
+_POLICIES = ("builtin", "llm")
 _SUFFIXES: dict[str, Language] = {".c": "c", ".py": "pytorch"}
 _DEFAULT_NAMES: dict[Language, str] = {"c": "task.c", "pytorch": "task.py"}
 
@@ -55,11 +61,48 @@ def run_request(data: Any) -> RunCreate:
         raise _wrong("target", f"{target!r} is not known; choose one of {', '.join(sorted(TARGETS))}")
     if request.policy not in _POLICIES:
         raise _wrong("policy", f"{request.policy!r} is not known; choose one of {', '.join(_POLICIES)}")
-    if not 1 <= request.turns <= settings.TURNS_MAX:
-        raise _wrong("turns", f"must be from 1 to {settings.TURNS_MAX}")
+    has_model = request.policy == "llm"
+    default, most = (
+        (settings.TURNS_DEFAULT_LLM, settings.TURNS_MAX_LLM)
+        if has_model
+        else (settings.TURNS_DEFAULT, settings.TURNS_MAX)
+    )
+    turns = default if request.turns is None else request.turns
+    if not 1 <= turns <= most:
+        raise _wrong("turns", f"must be from 1 to {most}")
     if request.entry is not None and len(request.entry) > 200:
         raise _wrong("entry", "is longer than 200 characters")
-    return request.model_copy(update={"filename": filename, "language": language, "target": target})
+    settled = {"filename": filename, "language": language, "target": target, "turns": turns}
+    return request.model_copy(update=settled | _model_request(request))
+
+
+def _model_request(request: RunCreate) -> dict[str, Any]:
+    """What a run of a language model is asked with; of the built-in policy, none of it."""
+    given = {
+        "model": request.model,
+        "seconds": request.seconds,
+        "tokens": request.tokens,
+        "cost": request.cost,
+    }
+    if request.policy != "llm":
+        for name, value in given.items():
+            if value is not None:
+                raise _wrong(name, 'is of a language model: ask for it with "policy": "llm"')
+        return {}
+    default = language_model_default()
+    name = request.model or (default.name if default else "")
+    if not name:
+        raise _wrong("model", "this server has no language model; an administrator sets one up at /admin/")
+    try:
+        model = language_model_named(name)
+    except ModelUnusable as unusable:
+        raise _wrong("model", str(unusable)) from None
+    for field, limit in (("seconds", request.seconds), ("tokens", request.tokens), ("cost", request.cost)):
+        if limit is not None and not 0 < limit < 1e9:
+            raise _wrong(field, "must be above 0 and below a thousand million")
+    if request.cost is not None and model.price_prompt is None:
+        raise _wrong("cost", f"a limit needs the price of {name}, which is not known; limit tokens instead")
+    return {"model": name, "protocol": protocol_of(model, request.protocol)}
 
 
 def _suffix_language(filename: str) -> Language | None:
@@ -108,6 +151,12 @@ def run_detail(run: AgentRun) -> RunDetail:
         problem=None if run.problem is None else Problem.model_validate(run.problem),
         turns=[_turn(turn, seconds.get(turn.number)) for turn in trajectory.turns],
         rerun_of=run.rerun_of_id,
+        seconds_limit=run.seconds_limit,
+        token_limit=run.token_limit,
+        cost_limit=run.cost_limit,
+        usage=model_usage(run),
+        resumes=run.resumes_id,
+        resumable=resumable(run),
     )
 
 
@@ -132,6 +181,8 @@ def _summary(run: AgentRun, positions: Mapping[UUID, int]) -> dict[str, Any]:
         "filename": run.filename,
         "language": run.language,
         "policy": run.policy,
+        "model": run.model,
+        "protocol": run.protocol,
         "backend": run.backend_used or run.backend,
         "target": run.target,
         "turn_limit": run.turn_limit,

@@ -17,7 +17,18 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from agent.events import TRANSIENT, EndReason, Event, RunEnded, RunStarted, TextDelta, TurnEnded, TurnStarted
+from agent.events import (
+    TRANSIENT,
+    Answered,
+    EndReason,
+    Event,
+    RunEnded,
+    RunStarted,
+    Spent,
+    TextDelta,
+    TurnEnded,
+    TurnStarted,
+)
 from sandbox.cancellation import Cancellation
 from sandbox.types import Problem
 from trainer import reward
@@ -27,7 +38,7 @@ from webapp.live import publish
 from webapp.live.feed import feed
 from webapp.live.resources import RunCreate
 from webapp.live.worker import HEARTBEAT_SECONDS, busy, stopping, worker_is_alive, worker_name
-from webapp.runs import queue, selectors
+from webapp.runs import queue, selectors, usage
 from webapp.runs.models import AgentRun, IdempotencyKey, RunEvent
 from webapp.workspaces.models import Workspace
 from webapp.workspaces.selectors import workspace_visible_to
@@ -109,9 +120,8 @@ def agent_run_create(*, user: User, request: RunCreate, idempotency_key: str = "
     return run, True
 
 
-def agent_run_rerun(*, user: User, run: AgentRun) -> AgentRun:
-    """A new run of the same request, in the same workspace."""
-    request = RunCreate(
+def _request_of(run: AgentRun) -> RunCreate:
+    return RunCreate(
         source=run.source,
         language=run.language,
         filename=run.filename,
@@ -122,8 +132,28 @@ def agent_run_rerun(*, user: User, run: AgentRun) -> AgentRun:
         target=run.target,
         turns=run.turn_limit,
         start_from=run.start_from,
+        model=run.model or None,
+        protocol=run.protocol or "auto",
+        seconds=run.seconds_limit,
+        tokens=run.token_limit,
+        cost=run.cost_limit,
     )
-    return _run_insert(user=user, workspace=run.workspace, request=request, rerun_of=run)
+
+
+def agent_run_rerun(*, user: User, run: AgentRun) -> AgentRun:
+    """A new run of the same request, in the same workspace."""
+    return _run_insert(user=user, workspace=run.workspace, request=_request_of(run), rerun_of=run)
+
+
+def agent_run_resume(*, user: User, run: AgentRun) -> AgentRun:
+    """A new run that tells the judged turns of this one again and goes on after them. Raises ProblemError."""
+    if not selectors.resumable(run):
+        detail = (
+            "Only a run of a language model that was broken off (the model stayed away, a limit of time, "
+            "tokens or money, stopped, interrupted) can go on."
+        )
+        raise ProblemError(409, "not-resumable", detail)
+    return _run_insert(user=user, workspace=run.workspace, request=_request_of(run), resumes=run)
 
 
 def _earlier(user: User, key: str, body_hash: str) -> AgentRun | None:
@@ -135,7 +165,12 @@ def _earlier(user: User, key: str, body_hash: str) -> AgentRun | None:
 
 
 def _run_insert(
-    *, user: User, workspace: Workspace, request: RunCreate, rerun_of: AgentRun | None = None
+    *,
+    user: User,
+    workspace: Workspace,
+    request: RunCreate,
+    rerun_of: AgentRun | None = None,
+    resumes: AgentRun | None = None,
 ) -> AgentRun:
     if selectors.open_runs_count(user) >= settings.RUNS_OPEN_MAX:
         detail = f"You have {settings.RUNS_OPEN_MAX} unfinished runs. Wait for one to end, or stop one."
@@ -144,6 +179,7 @@ def _run_insert(
     assert request.filename is not None
     assert request.language is not None
     assert request.target is not None
+    assert request.turns is not None
     with transaction.atomic():
         run = AgentRun.objects.create(
             owner=user,
@@ -159,6 +195,13 @@ def _run_insert(
             backend=request.backend,
             target=request.target,
             turn_limit=request.turns,
+            model=request.model or "",
+            protocol=request.protocol if request.policy == "llm" else "",
+            seconds_limit=request.seconds,
+            token_limit=request.tokens,
+            cost_limit=request.cost,
+            resumes=resumes,
+            turns_again=0 if resumes is None else selectors.judged_turn_count(resumes),
         )
         transaction.on_commit(partial(_enqueue, run))
         transaction.on_commit(partial(publish.run_changed, workspace.pk, run.pk))
@@ -402,6 +445,8 @@ def _apply(run: AgentRun, event: Event) -> None:
                 run.verdict = event.evaluation.verdict
             elif event.best_turn == event.turn:
                 run.verdict, run.score = event.evaluation.verdict, event.evaluation.score
+        case Spent() | Answered():
+            usage.book(run, event)
         case RunEnded():
             run.state = _STATE_AFTER[event.reason]
             run.reason, run.message, run.ended_at = event.reason, event.message, timezone.now()

@@ -10,15 +10,18 @@ from uuid import UUID
 
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
-from django.db import close_old_connections
+from django.conf import settings
+from django.db import close_old_connections, connection
 
-from agent.events import Event
+from agent.events import Event, RunEnded
 from agent.translate import TranslateRequest, translate
 from sandbox.cancellation import Cancellation
 from sandbox.tasks.base import Inputs
+from webapp.language_models.selectors import ModelUnusable, endpoint_named
 from webapp.live.worker import stopping
 from webapp.runs import queue, services
 from webapp.runs.models import AgentRun
+from webapp.runs.selectors import stored_events
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +38,23 @@ def run_translate(run_id: str) -> None:
 
 def translate_run(run: AgentRun, cancel: Cancellation) -> Iterator[Event]:
     """The engine's events for what a run asks."""
-    request = TranslateRequest.model_validate(
+    try:
+        endpoint = endpoint_named(run.model) if run.policy == "llm" else None
+        earlier = [] if run.resumes is None else stored_events(run.resumes)
+    except ModelUnusable as unusable:
+        yield RunEnded(reason="model_unavailable", message=str(unusable))
+        return
+    finally:
+        connection.close()  # the engine's thread needs the database no more
+    yield from translate(_request(run), cancel=cancel, endpoint=endpoint, earlier=earlier)
+
+
+def _request(run: AgentRun) -> TranslateRequest:
+    limits: dict[str, Any] = {"seconds": run.seconds_limit, "tokens": run.token_limit, "cost": run.cost_limit}
+    if run.policy == "llm":
+        limits["seconds"] = run.seconds_limit or settings.SECONDS_DEFAULT_LLM
+        limits["protocol"] = run.protocol
+    return TranslateRequest.model_validate(
         {
             "source": run.source,
             "filename": run.filename,
@@ -46,9 +65,9 @@ def translate_run(run: AgentRun, cancel: Cancellation) -> Iterator[Event]:
             "target": run.target,
             "turns": run.turn_limit,
             "start_from": run.start_from,
+            **{name: value for name, value in limits.items() if value is not None},
         }
     )
-    return translate(request, cancel=cancel)
 
 
 @worker_ready.connect

@@ -12,5 +12,6 @@ api_urlpatterns = [
     path("runs/<uuid:run_id>/events", apis.RunEventsApi.as_view(), name="run-events"),
     path("runs/<uuid:run_id>/cancel", apis.RunCancelApi.as_view(), name="run-cancel"),
     path("runs/<uuid:run_id>/rerun", apis.RunRerunApi.as_view(), name="run-rerun"),
+    path("runs/<uuid:run_id>/resume", apis.RunResumeApi.as_view(), name="run-resume"),
     path("runs/<uuid:run_id>/candidate", apis.RunCandidateApi.as_view(), name="run-candidate"),
 ]

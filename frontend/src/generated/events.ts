@@ -65,6 +65,7 @@ export interface ActionTaken {
 export interface Answered {
   type: "answered";
   turn: number;
+  request: number;
   model: string;
   text: string;
   plan: string;
@@ -376,6 +377,16 @@ export interface Mismatch {
   inputs: Record<string, number>;
 }
 
+/** What a run took of its language model so far, failed attempts included. */
+export interface ModelUsage {
+  requests: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  estimated: boolean;
+  cost: number | null;
+  first_token_seconds: number | null;
+}
+
 /** What a new run can be asked for, and the limits it is held to. */
 export interface Options {
   policies: PolicyOption[];
@@ -383,7 +394,9 @@ export interface Options {
   default_target: string;
   backends: string[];
   turns_default: number;
+  turns_default_llm: number;
   turns_max: number;
+  turns_max_llm: number;
   source_bytes_max: number;
 }
 
@@ -422,6 +435,9 @@ export interface PolicyOption {
   title: string;
   available: boolean;
   reason: string;
+  model: string;
+  protocol: string;
+  priced: boolean;
 }
 
 export interface PongFrame {
@@ -495,9 +511,14 @@ export interface RunCreate {
   entry?: string | null;
   inputs?: InputsInput | null;
   policy?: string;
+  model?: string | null;
+  protocol?: "auto" | "rewrite" | "tools";
   backend?: BackendChoice;
   target?: string | null;
-  turns?: number;
+  turns?: number | null;
+  seconds?: number | null;
+  tokens?: number | null;
+  cost?: number | null;
   start_from?: string | null;
   workspace?: string | null;
 }
@@ -509,6 +530,8 @@ export interface RunDetail {
   filename: string;
   language: Language;
   policy: string;
+  model: string;
+  protocol: string;
   backend: string;
   target: string;
   turn_limit: number;
@@ -533,6 +556,12 @@ export interface RunDetail {
   problem: Problem | null;
   turns: TurnSummary[];
   rerun_of: string | null;
+  seconds_limit: number | null;
+  token_limit: number | null;
+  cost_limit: number | null;
+  usage: ModelUsage | null;
+  resumes: string | null;
+  resumable: boolean;
 }
 
 /** Exactly one, the last. */
@@ -575,6 +604,8 @@ export interface RunSummary {
   filename: string;
   language: Language;
   policy: string;
+  model: string;
+  protocol: string;
   backend: string;
   target: string;
   turn_limit: number;
@@ -599,6 +630,16 @@ export interface Session {
   options: Options;
   csrf_token: string;
   version: string;
+}
+
+/** What one request to a language model took, with all its attempts, failed ones too. */
+export interface Spent {
+  type: "spent";
+  turn: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  estimated: boolean;
+  cost: number | null;
 }
 
 /** Where the judge is now, for anything that may take over 200 ms. */
@@ -632,12 +673,19 @@ export interface TaskSpec {
   graph: Record<string, unknown> | null;
 }
 
-/** A piece of what the policy writes, as it comes. Sent, never stored; `answered` carries the whole. */
+/**
+ * A piece of what the policy writes, as it comes. Sent, never stored; `answered` carries the whole.
+ *
+ * What came of an earlier `request` of the turn is void; a `start` beyond what is there says that pieces
+ * were missed.
+ */
 export interface TextDelta {
   type: "text_delta";
   turn: number;
   text: string;
   thought: boolean;
+  request: number;
+  start: number;
 }
 
 export interface Timed {
@@ -724,6 +772,7 @@ export type RunEvent =
   | RunStarted
   | TurnStarted
   | TextDelta
+  | Spent
   | Answered
   | ToolUsed
   | Edited

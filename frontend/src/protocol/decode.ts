@@ -16,6 +16,7 @@ const EVENT_FIELDS: Record<RunEvent["type"], Fields> = {
   run_started: { task: "object", policy: "string", backend: "string", target: "string", turn_limit: "number" },
   turn_started: { turn: "number", title: "string" },
   text_delta: { turn: "number", text: "string" },
+  spent: { turn: "number", prompt_tokens: "number", completion_tokens: "number" },
   answered: { turn: "number", model: "string", text: "string" },
   tool: { turn: "number", tool: "string", arguments: "string", observation: "string" },
   edited: { turn: "number", file: "string", base_version: "number", version: "number", edits: "array" },

@@ -136,6 +136,7 @@ function apply(view: RunView, { event, at }: Timestamped): RunView {
       return change(view, event.turn, (turn) =>
         turn.prose.endsWith(event.text) ? turn : { ...turn, prose: turn.prose + event.text },
       );
+    case "spent":
     case "tool": // seen in the list of events
       return view;
     case "edited":

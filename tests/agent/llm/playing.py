@@ -74,7 +74,7 @@ class Played:
         return "".join(e.text for e in self.events if isinstance(e, TextDelta))
 
     def stages(self) -> list[str]:
-        return [e.detail for e in self.events if isinstance(e, Stage) and e.stage == "model"]
+        return [e.detail for e in self.events if isinstance(e, Stage) and e.stage.startswith("model")]
 
     def prompt(self, request: int) -> str:
         """What the model was told with the n-th request, all messages in one."""

@@ -71,6 +71,8 @@ function summary(event: RunEvent): string {
     case "text_delta":
     case "reflected":
       return event.text;
+    case "spent":
+      return `${event.prompt_tokens} + ${event.completion_tokens} tokens${event.cost === null ? "" : `, cost ${event.cost.toFixed(4)}`}`;
     case "answered":
       return `${event.model}, ${event.completion_tokens} tokens: ${event.plan || event.text}`;
     case "tool":
