@@ -28,10 +28,10 @@ from webapp.accounts.services import owner_ensure, sign_in_link_create  # noqa: 
 from webapp.asgi import application  # noqa: E402
 from webapp.celery import app as celery_app  # noqa: E402
 from webapp.common import services_found  # noqa: E402
+from webapp.common.jobs import STOP_SECONDS  # noqa: E402
 from webapp.language_models.services import environment_model_ensure, keys_seal_again  # noqa: E402
+from webapp.live import upkeep  # noqa: E402
 from webapp.live.worker import busy, stopping  # noqa: E402
-from webapp.runs import services  # noqa: E402
-from webapp.runs.tasks import upkeep_start  # noqa: E402
 
 Say = Callable[[str], None]
 
@@ -57,8 +57,10 @@ def prepare(say: Say) -> None:
         say(f"{service.name.replace('_', ' ')}: {service.detail}")
     environment_model_ensure()
     keys_seal_again()
-    if lost := services.agent_runs_reconcile():
-        say(f"{lost} unfinished run{'s' if lost > 1 else ''} of a server that is gone marked as interrupted")
+    celery_app.loader.import_default_modules()  # every kind of work registers for upkeep
+    if lost := upkeep.reconcile():
+        what = "runs and judgements" if lost > 1 else "run or judgement"
+        say(f"{lost} unfinished {what} of a server that is gone marked as interrupted")
 
 
 def run(listener: socket.socket, *, address: str, say: Say, began: float) -> int:
@@ -83,7 +85,7 @@ def run(listener: socket.socket, *, address: str, say: Say, began: float) -> int
     print(f"Sign in with this link, once, within an hour: {address}/enter/{token}", flush=True)
     asyncio.run(server.serve(sockets=[listener]))
     stopping.set()
-    if not busy.wait_idle(services.STOP_SECONDS + 2):
+    if not busy.wait_idle(STOP_SECONDS + 2):
         # A thread that does not come to its end would keep the process; its run is marked already.
         sys.stdout.flush()
         os._exit(0)
@@ -128,7 +130,7 @@ def start_worker() -> None:
     )
     # It holds nothing that is not in the database, so it need not be stopped: it ends with the process.
     threading.Thread(target=worker.start, name="worker", daemon=True).start()
-    upkeep_start()
+    upkeep.upkeep_start()
 
 
 def _end_now(sig: int, frame: FrameType | None) -> None:

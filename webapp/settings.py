@@ -49,6 +49,7 @@ INSTALLED_APPS = [
     "webapp.accounts",
     "webapp.workspaces",
     "webapp.runs",
+    "webapp.evaluations",
     "webapp.gallery",
     "webapp.ide",
 ]
@@ -209,6 +210,8 @@ TURNS_MAX = 50
 TURNS_MAX_LLM = 200
 #: Unfinished runs one user may have.
 RUNS_OPEN_MAX = 20
+#: Unfinished evaluations one user may have: two full batches.
+EVALUATIONS_OPEN_MAX = 200
 RUN_TARGET = os.environ.get("KERNELWRIGHT_TARGET", "").strip() or DEFAULT_TARGET
 
 REST_FRAMEWORK = {
@@ -229,7 +232,11 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SERVE_AUTHENTICATION": [],
     "SCHEMA_PATH_PREFIX": "/api/v1",
-    "ENUM_NAME_OVERRIDES": {"ProtocolChoice": ["auto", "rewrite", "tools"]},
+    "ENUM_NAME_OVERRIDES": {
+        "ProtocolChoice": ["auto", "rewrite", "tools"],
+        "BackendChoiceEnum": ["auto", "emulator", "gpu"],
+        "BackendEnum": ["emulator", "gpu"],
+    },
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }

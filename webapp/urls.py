@@ -10,6 +10,7 @@ from webapp.accounts.urls import api_urlpatterns as accounts_api
 from webapp.accounts.urls import pages_urlpatterns as accounts_pages
 from webapp.common.apis import DoctorApi
 from webapp.common.pages import not_found, permission_denied, server_error
+from webapp.evaluations.urls import api_urlpatterns as evaluations_api
 from webapp.gallery.urls import api_urlpatterns as gallery_api
 from webapp.ide.urls import pages_urlpatterns as ide_pages
 from webapp.language_models.urls import api_urlpatterns as language_models_api
@@ -20,6 +21,7 @@ api = [
     *gallery_api,
     *language_models_api,
     *runs_api,
+    *evaluations_api,
     path("doctor", DoctorApi.as_view(), name="doctor"),
     path("schema", SpectacularAPIView.as_view(), name="schema"),
     # The split view keeps its script in a file of its own, as the content security policy wants.

@@ -12,6 +12,7 @@ from agent.events import Reflected, RunEnded, TextDelta, TurnStarted
 from agent.trajectory import fold
 from tests.webapp import scripted
 from tests.webapp.conftest import MakeRun
+from webapp.common.plain import plain
 from webapp.runs import selectors, serializers, services
 from webapp.runs.models import AgentRun, RunEvent
 
@@ -67,10 +68,8 @@ def test_what_databases_refuse_is_replaced_and_read_back_as_an_event(make_run: M
     record = services.run_event_append(run=run, event=Reflected(turn=1, text="a\x00b\ud800c\u00e9"))
     record.refresh_from_db()
     assert selectors.event_of(record) == Reflected(turn=1, text="a\ufffdb?c\u00e9")
-    assert services.plain({"a": [math.inf, -math.inf, 1.5, (1,)]}) == {
-        "a": ["Infinity", "-Infinity", 1.5, [1]]
-    }
-    assert services.plain(math.nan) == "NaN"
+    assert plain({"a": [math.inf, -math.inf, 1.5, (1,)]}) == {"a": ["Infinity", "-Infinity", 1.5, [1]]}
+    assert plain(math.nan) == "NaN"
 
 
 def test_what_the_run_says_is_what_its_events_say(make_run: MakeRun) -> None:

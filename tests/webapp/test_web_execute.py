@@ -15,6 +15,7 @@ from agent.events import Event, Log, Reflected
 from sandbox.cancellation import Cancellation
 from tests.webapp import scripted
 from tests.webapp.conftest import MakeRun
+from webapp.common import jobs
 from webapp.live.feed import CLOSE_SECONDS, feed
 from webapp.live.worker import stopping, worker_is_alive, worker_name
 from webapp.runs import services
@@ -112,7 +113,7 @@ def test_the_engine_of_a_run_that_was_ended_from_outside_is_stopped_at_once(make
 def test_a_run_that_does_not_hear_is_interrupted_all_the_same(
     make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(services, "STOP_SECONDS", 0.3)
+    monkeypatch.setattr(jobs, "STOP_SECONDS", 0.3)
     run = make_run("deaf")
     thread = execute_in_thread(run)
     stopping.set()

@@ -10,10 +10,11 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
+from typing import Any, Generic, TypeVar, cast
 
-from agent.events import Event, Log
+from agent.events import Log
 
-Source = Callable[[], Iterator[Event]]
+Item = TypeVar("Item")
 
 COALESCE_SECONDS = 0.08
 LOG_CHUNK_CHARACTERS = 16_000
@@ -27,20 +28,20 @@ class _End:
         self.error = error
 
 
-def feed(source: Source, *, tick: float) -> Generator[list[Event], None, None]:
+def feed(source: Callable[[], Iterator[Item]], *, tick: float) -> Generator[list[Item], None, None]:
     """The events of `source()`, in order, as many at once as came; none whenever `tick` seconds bring none.
 
     Raises what the iterator raises. Closing this before the end leaves the iterator's thread behind: cancel
     what it does first.
     """
-    arrived: queue.Queue[Event | _End] = queue.Queue(_BACKLOG)
+    arrived: queue.Queue[Any] = queue.Queue(_BACKLOG)
     stopped = threading.Event()
     pump = threading.Thread(target=_pump, args=(source, arrived, stopped), name="run", daemon=True)
     pump.start()
-    joiner = _LogJoiner()
+    joiner = _LogJoiner[Item]()
     try:
         while True:
-            batch: list[Event] = []
+            batch: list[Item] = []
             end: _End | None = None
             for item in _taken(arrived, joiner.patience(tick)):
                 if isinstance(item, _End):
@@ -60,7 +61,7 @@ def feed(source: Source, *, tick: float) -> Generator[list[Event], None, None]:
         pump.join(CLOSE_SECONDS)
 
 
-def _taken(arrived: queue.Queue[Event | _End], patience: float) -> Iterator[Event | _End]:
+def _taken(arrived: queue.Queue[Any], patience: float) -> Iterator[Any]:
     """Waits for the first, then takes what is there."""
     try:
         yield arrived.get(timeout=patience)
@@ -70,7 +71,7 @@ def _taken(arrived: queue.Queue[Event | _End], patience: float) -> Iterator[Even
         return
 
 
-class _LogJoiner:
+class _LogJoiner(Generic[Item]):
     """Holds back a log chunk for a moment, in case more of the same follows."""
 
     def __init__(self) -> None:
@@ -81,7 +82,7 @@ class _LogJoiner:
         """Seconds to wait for the next event."""
         return tick if self._held is None else max(0.001, min(tick, self._until - time.monotonic()))
 
-    def add(self, event: Event) -> list[Event]:
+    def add(self, event: Item) -> list[Item]:
         """What is to be passed on, now that `event` has come."""
         if not isinstance(event, Log):
             return [*self.flush(), event]
@@ -92,12 +93,12 @@ class _LogJoiner:
         self._held, self._until = event, time.monotonic() + COALESCE_SECONDS
         return before
 
-    def flush(self, *, everything: bool = True) -> list[Event]:
+    def flush(self, *, everything: bool = True) -> list[Item]:
         """The chunk held back, if there is one and (unless everything is wanted) its moment is over."""
         if self._held is None or not (everything or time.monotonic() >= self._until):
             return []
         held, self._held = self._held, None
-        return [held]
+        return [cast(Item, held)]
 
 
 def _joins(held: Log, chunk: Log) -> bool:
@@ -105,9 +106,7 @@ def _joins(held: Log, chunk: Log) -> bool:
     return same and len(held.text) + len(chunk.text) <= LOG_CHUNK_CHARACTERS
 
 
-def _pump(
-    source: Callable[[], Iterator[Event]], arrived: queue.Queue[Event | _End], stopped: threading.Event
-) -> None:
+def _pump(source: Callable[[], Iterator[Any]], arrived: queue.Queue[Any], stopped: threading.Event) -> None:
     error: BaseException | None = None
     try:
         for event in source():
@@ -119,7 +118,7 @@ def _pump(
     _put(arrived, _End(error), stopped)
 
 
-def _put(arrived: queue.Queue[Event | _End], item: Event | _End, stopped: threading.Event) -> None:
+def _put(arrived: queue.Queue[Any], item: Any, stopped: threading.Event) -> None:
     while not stopped.is_set():
         try:
             arrived.put(item, timeout=0.2)

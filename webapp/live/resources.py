@@ -14,7 +14,7 @@ from pydantic import Field
 
 from agent.events import EndReason, Event
 from sandbox.tasks.base import Inputs, Language, TaskSpec
-from sandbox.types import Data, Problem, Verdict
+from sandbox.types import Data, Evaluation, Problem, Verdict
 
 RunState = Literal["queued", "running", "cancelling", "finished", "cancelled", "failed", "interrupted"]
 BackendChoice = Literal["auto", "emulator", "gpu"]
@@ -135,6 +135,86 @@ class EventPage(Data):
     results: list[StoredEvent]
     last_seq: int  # of the run, whatever this page holds
     ended: bool  # no further events will come
+
+
+class EvaluationItem(Data):
+    """A candidate and the task it is for."""
+
+    source: str  # the task: C or PyTorch, at most 1 MB of UTF-8 text
+    candidate: str  # the CUDA source to judge, at most 1 MB of UTF-8 text
+    language: Language | None = None  # only used to name the file when `filename` is absent
+    filename: str | None = None  # of the task; its suffix says the language: ".c" or ".py"
+    entry: str | None = None  # which function or class, where there are several
+    inputs: Inputs | None = None
+    backend: BackendChoice = "auto"
+    target: str | None = None  # an architecture, "sm_90"; absent: the server's own default
+
+
+class EvaluationCreate(EvaluationItem):
+    """What `POST /api/v1/evaluations` takes."""
+
+    workspace: str | None = None  # where it belongs; absent: the user's own workspace
+
+
+class EvaluationBatchCreate(Data):
+    """What `POST /api/v1/evaluations/batches` takes: all of it is accepted, or none."""
+
+    items: list[EvaluationItem] = Field(min_length=1, max_length=100)
+    workspace: str | None = None
+
+
+class EvaluationSummary(Data):
+    """An evaluation as a list shows it."""
+
+    id: UUID
+    workspace: str
+    batch: UUID | None
+    title: str  # the task's name once known, else its file's
+    filename: str
+    language: Language
+    backend: str  # as asked for; the one used is in the evaluation
+    target: str
+    state: RunState  # "finished" says that there is a verdict, whatever it is
+    stage: str  # what the judge is doing; empty when it is not
+    verdict: Verdict | None
+    score: float | None  # structural score of a passed candidate, 0..100
+    message: str  # one sentence on how it ended; empty before
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    seconds: float | None  # from start to end
+    queue_position: int | None  # among evaluations; 1 is next; None when not queued
+
+
+class EvaluationDetail(EvaluationSummary):
+    """An evaluation with what was asked and what the judge found out."""
+
+    source: str
+    candidate: str
+    entry: str | None
+    inputs: Inputs | None
+    evaluation: Evaluation | None  # None until it has ended, and when it could not be judged
+    problem: Problem | None  # why it could not be judged, with what to do
+
+
+class EvaluationPage(Data):
+    """One page of evaluations, newest first."""
+
+    results: list[EvaluationSummary]
+    next: str | None  # the address of the next page
+    previous: str | None
+
+
+class EvaluationBatch(Data):
+    """A batch as it stands."""
+
+    id: UUID
+    workspace: str
+    created_at: datetime
+    ended: bool  # nothing of it is waited for
+    states: dict[RunState, int]  # how many are in which
+    verdicts: dict[Verdict, int]
+    results: list[EvaluationSummary]  # in the order in which they were given
 
 
 class ExampleItem(Data):

@@ -33,13 +33,21 @@ RESPONSES: tuple[type[BaseModel], ...] = (
     resources.RunPage,
     resources.RunDetail,
     resources.EventPage,
+    resources.EvaluationPage,
+    resources.EvaluationDetail,
+    resources.EvaluationBatch,
     resources.ExampleItem,
     resources.Recording,
     resources.Session,
     resources.Finding,
     resources.ProblemDocument,
 )
-REQUESTS: tuple[type[BaseModel], ...] = (resources.RunCreate, envelope.HelloFrame)
+REQUESTS: tuple[type[BaseModel], ...] = (
+    resources.RunCreate,
+    resources.EvaluationCreate,
+    resources.EvaluationBatchCreate,
+    envelope.HelloFrame,
+)
 
 UNIONS: dict[str, tuple[type[BaseModel], ...]] = {
     "RunEvent": events.Event.__args__,

@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from webapp.accounts.selectors import signed_in
+from webapp.common import idempotency
 from webapp.common.errors import ProblemError
 from webapp.common.pagination import NewestFirst
 from webapp.live.resources import EventPage, ProblemDocument, RunCreate, RunDetail, RunPage
@@ -54,29 +55,18 @@ class RunsApi(APIView):
     @extend_schema(
         operation_id="runs_create",
         tags=TAGS,
-        parameters=[
-            OpenApiParameter(
-                "Idempotency-Key",
-                str,
-                OpenApiParameter.HEADER,
-                description="Chosen by the client; the same key and body give the same run again (24 hours)",
-            )
-        ],
+        parameters=[idempotency.PARAMETER],
         request=RunCreate,
         responses={202: RunDetail, 400: PROBLEM, 409: PROBLEM, 413: PROBLEM, 429: PROBLEM, 503: PROBLEM},
     )
     def post(self, request: Request) -> Response:
         """Starts a run. Answers at once; follow it by its events or by the websocket `/ws/runs/{id}`."""
-        key = request.headers.get("Idempotency-Key", "").strip()
-        if len(key) > 200:
-            raise ProblemError(400, "invalid", "Idempotency-Key: at most 200 characters are taken")
         run, created = services.agent_run_create(
-            user=signed_in(request.user), request=serializers.run_request(request.data), idempotency_key=key
+            user=signed_in(request.user),
+            request=serializers.run_request(request.data),
+            idempotency_key=idempotency.key_of(request),
         )
-        response = _accepted(run)
-        if not created:
-            response["Idempotency-Replayed"] = "true"
-        return response
+        return _accepted(run, created)
 
 
 class RunApi(APIView):
@@ -124,26 +114,34 @@ class RunRerunApi(APIView):
     @extend_schema(
         operation_id="runs_rerun",
         tags=TAGS,
+        parameters=[idempotency.PARAMETER],
         request=None,
         responses={202: RunDetail, 429: PROBLEM, 503: PROBLEM, **NOT_FOUND},
     )
     def post(self, request: Request, run_id: UUID) -> Response:
         """Starts a new run of the same request."""
         run = selectors.run_visible_to(request.user, run_id)
-        return _accepted(services.agent_run_rerun(user=signed_in(request.user), run=run))
+        again, created = services.agent_run_rerun(
+            user=signed_in(request.user), run=run, idempotency_key=idempotency.key_of(request)
+        )
+        return _accepted(again, created)
 
 
 class RunResumeApi(APIView):
     @extend_schema(
         operation_id="runs_resume",
         tags=TAGS,
+        parameters=[idempotency.PARAMETER],
         request=None,
         responses={202: RunDetail, 409: PROBLEM, 429: PROBLEM, 503: PROBLEM, **NOT_FOUND},
     )
     def post(self, request: Request, run_id: UUID) -> Response:
         """Goes on where a model's run was broken off: a new run that begins with its judged turns."""
         run = selectors.run_visible_to(request.user, run_id)
-        return _accepted(services.agent_run_resume(user=signed_in(request.user), run=run))
+        resumed, created = services.agent_run_resume(
+            user=signed_in(request.user), run=run, idempotency_key=idempotency.key_of(request)
+        )
+        return _accepted(resumed, created)
 
 
 class RunCandidateApi(APIView):
@@ -177,11 +175,12 @@ class RunCandidateApi(APIView):
         )
 
 
-def _accepted(run: AgentRun) -> Response:
+def _accepted(run: AgentRun, created: bool) -> Response:
     if run.state == AgentRun.State.FAILED and run.problem and run.problem["kind"] == "queue_unavailable":
         raise ProblemError(503, "queue-unavailable", run.message, headers={"Retry-After": "10"})
     address = reverse("api:run", kwargs={"run_id": run.pk})
-    return Response(serializers.run_detail(run), status=202, headers={"Location": address})
+    headers = {"Location": address} | ({} if created else {"Idempotency-Replayed": "true"})
+    return Response(serializers.run_detail(run), status=202, headers=headers)
 
 
 def _integer(request: Request, name: str, *, default: int, low: int, high: int) -> int:

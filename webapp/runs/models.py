@@ -7,21 +7,12 @@ import uuid
 from django.conf import settings
 from django.db import models
 
-from webapp.live.resources import ENDED_STATES
+from webapp.common.jobs import Job
 
 
-class AgentRun(models.Model):
+class AgentRun(Job):
     """One translation by an agent. What was asked never changes; how it goes is copied here from its events,
     so that a list needs no event."""
-
-    class State(models.TextChoices):
-        QUEUED = "queued"
-        RUNNING = "running"
-        CANCELLING = "cancelling"
-        FINISHED = "finished"
-        CANCELLED = "cancelled"
-        FAILED = "failed"
-        INTERRUPTED = "interrupted"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="runs")
@@ -54,7 +45,6 @@ class AgentRun(models.Model):
     turns_again = models.PositiveIntegerField(default=0)
 
     # How it goes.
-    state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED)
     task_name = models.CharField(max_length=200, blank=True)
     backend_used = models.CharField(max_length=16, blank=True)
     turn_count = models.PositiveIntegerField(default=0)
@@ -62,19 +52,11 @@ class AgentRun(models.Model):
     verdict = models.CharField(max_length=32, null=True)
     score = models.FloatField(null=True)  # structural score of the best turn, 0..100
     last_seq = models.PositiveIntegerField(default=0)
-    created_at = models.DateTimeField(auto_now_add=True)
-    started_at = models.DateTimeField(null=True)
-    ended_at = models.DateTimeField(null=True)
-    changed_at = models.DateTimeField(auto_now=True)
 
     # Why it ended.
     reason = models.CharField(max_length=32, null=True)
     message = models.TextField(blank=True)
     problem = models.JSONField(null=True)
-
-    # Who works on it.
-    worker = models.CharField(max_length=200, blank=True)
-    heartbeat_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ("-created_at", "-id")
@@ -90,10 +72,6 @@ class AgentRun(models.Model):
     @property
     def title(self) -> str:
         return self.task_name or self.filename
-
-    @property
-    def has_ended(self) -> bool:
-        return self.state in ENDED_STATES
 
 
 class ModelUse(models.Model):
@@ -142,19 +120,3 @@ class RunEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.seq} {self.type}"
-
-
-class IdempotencyKey(models.Model):
-    """A key that a client chose for one `POST runs`, and the run that came of it."""
-
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
-    key = models.CharField(max_length=200)
-    body_hash = models.CharField(max_length=64)
-    run = models.ForeignKey(AgentRun, on_delete=models.CASCADE)
-    created_at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        constraints = (models.UniqueConstraint(fields=["user", "key"], name="idempotency_key_unique"),)
-
-    def __str__(self) -> str:
-        return self.key

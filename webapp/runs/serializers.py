@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -11,11 +10,10 @@ from django.conf import settings
 
 from agent.events import TurnEnded
 from agent.trajectory import Turn, fold
-from sandbox.targets import TARGETS
-from sandbox.tasks.base import Inputs, Language
+from sandbox.tasks.base import Inputs
 from sandbox.types import Problem
+from webapp.common import given
 from webapp.common.bodies import parsed
-from webapp.common.errors import ProblemError
 from webapp.language_models.selectors import (
     ModelUnusable,
     language_model_default,
@@ -24,7 +22,6 @@ from webapp.language_models.selectors import (
 )
 from webapp.live.resources import (
     EventPage,
-    FieldProblem,
     RunCreate,
     RunDetail,
     RunSummary,
@@ -34,33 +31,18 @@ from webapp.live.resources import (
 from webapp.runs.models import AgentRun, RunEvent
 from webapp.runs.selectors import event_of, folded_events, model_usage, queue_positions, resumable
 
-_FILENAME = re.compile(r"[^/\\\x00-\x1f\x7f]{1,200}")
 _POLICIES = ("builtin", "llm")
-_SUFFIXES: dict[str, Language] = {".c": "c", ".py": "pytorch"}
-_DEFAULT_NAMES: dict[Language, str] = {"c": "task.c", "pytorch": "task.py"}
 
 
 def run_request(data: Any) -> RunCreate:
     """A request's body with its defaults filled in. Raises ProblemError that names what is wrong."""
     request = parsed(RunCreate, data)
-    _check_text("source", request.source)
-    if not request.source.strip():
-        raise _wrong("source", "is empty: paste a C function, a C program or a PyTorch module")
+    filename, language = given.file_of(request.source, request.filename, request.language)
     if request.start_from is not None:
-        _check_text("start_from", request.start_from)
-    filename = request.filename or _DEFAULT_NAMES[request.language or _guessed(request.source)]
-    if not _FILENAME.fullmatch(filename):
-        raise _wrong("filename", "must be a plain file name of at most 200 characters")
-    language = _suffix_language(filename)
-    if language is None:
-        raise _wrong("filename", f"must end in .c or .py, which says the language; {filename!r} does not")
-    if request.language is not None and request.language != language:
-        raise _wrong("language", f"is {request.language!r}, but {filename!r} says {language!r}")
-    target = request.target or settings.RUN_TARGET
-    if target not in TARGETS:
-        raise _wrong("target", f"{target!r} is not known; choose one of {', '.join(sorted(TARGETS))}")
+        given.check_text("start_from", request.start_from)
+    target = given.target_of(request.target)
     if request.policy not in _POLICIES:
-        raise _wrong("policy", f"{request.policy!r} is not known; choose one of {', '.join(_POLICIES)}")
+        raise given.wrong("policy", f"{request.policy!r} is not known; choose one of {', '.join(_POLICIES)}")
     has_model = request.policy == "llm"
     default, most = (
         (settings.TURNS_DEFAULT_LLM, settings.TURNS_MAX_LLM)
@@ -69,67 +51,43 @@ def run_request(data: Any) -> RunCreate:
     )
     turns = default if request.turns is None else request.turns
     if not 1 <= turns <= most:
-        raise _wrong("turns", f"must be from 1 to {most}")
-    if request.entry is not None and len(request.entry) > 200:
-        raise _wrong("entry", "is longer than 200 characters")
+        raise given.wrong("turns", f"must be from 1 to {most}")
+    given.check_entry(request.entry)
     settled = {"filename": filename, "language": language, "target": target, "turns": turns}
     return request.model_copy(update=settled | _model_request(request))
 
 
 def _model_request(request: RunCreate) -> dict[str, Any]:
     """What a run of a language model is asked with; of the built-in policy, none of it."""
-    given = {
+    asked = {
         "model": request.model,
         "seconds": request.seconds,
         "tokens": request.tokens,
         "cost": request.cost,
     }
     if request.policy != "llm":
-        for name, value in given.items():
+        for name, value in asked.items():
             if value is not None:
-                raise _wrong(name, 'is of a language model: ask for it with "policy": "llm"')
+                raise given.wrong(name, 'is of a language model: ask for it with "policy": "llm"')
         return {}
     default = language_model_default()
     name = request.model or (default.name if default else "")
     if not name:
-        raise _wrong("model", "this server has no language model; an administrator sets one up at /admin/")
+        raise given.wrong(
+            "model", "this server has no language model; an administrator sets one up at /admin/"
+        )
     try:
         model = language_model_named(name)
     except ModelUnusable as unusable:
-        raise _wrong("model", str(unusable)) from None
+        raise given.wrong("model", str(unusable)) from None
     for field, limit in (("seconds", request.seconds), ("tokens", request.tokens), ("cost", request.cost)):
         if limit is not None and not 0 < limit < 1e9:
-            raise _wrong(field, "must be above 0 and below a thousand million")
+            raise given.wrong(field, "must be above 0 and below a thousand million")
     if request.cost is not None and model.price_prompt is None:
-        raise _wrong("cost", f"a limit needs the price of {name}, which is not known; limit tokens instead")
+        raise given.wrong(
+            "cost", f"a limit needs the price of {name}, which is not known; limit tokens instead"
+        )
     return {"model": name, "protocol": protocol_of(model, request.protocol)}
-
-
-def _suffix_language(filename: str) -> Language | None:
-    """The language a file's name says; None when it says none that is known."""
-    return _SUFFIXES.get("." + filename.rpartition(".")[2].lower())
-
-
-def _guessed(source: str) -> Language:
-    return "pytorch" if re.search(r"^\s*(import|from)\s+torch\b", source, re.MULTILINE) else "c"
-
-
-def _check_text(field: str, text: str) -> None:
-    try:
-        size = len(text.encode("utf-8"))
-    except UnicodeEncodeError:
-        raise _wrong(field, "is not text: it holds half of a surrogate pair", slug="not-text") from None
-    if size > settings.SOURCE_BYTES_MAX:
-        limit = settings.SOURCE_BYTES_MAX
-        raise _wrong(field, f"is {size} bytes; at most {limit} are taken", slug="too-large", status=413)
-    if "\x00" in text:
-        raise _wrong(field, "is not text: it holds a NUL byte", slug="not-text")
-
-
-def _wrong(field: str, message: str, *, slug: str = "invalid", status: int = 400) -> ProblemError:
-    return ProblemError(
-        status, slug, f"{field}: {message}", errors=[FieldProblem(field=field, message=message)]
-    )
 
 
 def run_summaries(runs: Sequence[AgentRun]) -> list[RunSummary]:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from datetime import timedelta
 from functools import partial
 from itertools import groupby
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from agent.events import (
@@ -33,13 +29,16 @@ from sandbox.cancellation import Cancellation
 from sandbox.types import Problem
 from trainer import reward
 from webapp.accounts.models import User
+from webapp.common import idempotency, jobs
 from webapp.common.errors import ProblemError
+from webapp.common.jobs import TICK_SECONDS
+from webapp.common.plain import plain
 from webapp.live import publish
 from webapp.live.feed import feed
 from webapp.live.resources import RunCreate
-from webapp.live.worker import HEARTBEAT_SECONDS, busy, stopping, worker_is_alive, worker_name
+from webapp.live.worker import busy, stopping
 from webapp.runs import queue, selectors, usage
-from webapp.runs.models import AgentRun, IdempotencyKey, RunEvent
+from webapp.runs.models import AgentRun, RunEvent
 from webapp.workspaces.models import Workspace
 from webapp.workspaces.selectors import workspace_visible_to
 
@@ -49,12 +48,7 @@ logger = logging.getLogger(__name__)
 Translate = Callable[[AgentRun, Cancellation], Iterator[Event]]
 
 State = AgentRun.State
-#: How often a run's row is looked at for a cancellation.
-TICK_SECONDS = 0.25
-#: How long a run may take to end after its process was told to stop.
-STOP_SECONDS = 4.0
 INTERRUPTED = "The server stopped during this run. What was done is kept; the run can be started again."
-IDEMPOTENCY_LIFETIME = timedelta(hours=24)
 
 _STATE_AFTER: dict[EndReason, AgentRun.State] = {
     "finished": State.FINISHED,
@@ -102,22 +96,15 @@ def agent_run_create(*, user: User, request: RunCreate, idempotency_key: str = "
     Http404 for a workspace that the user cannot see.
     """
     workspace = workspace_visible_to(user, request.workspace)
-    if not idempotency_key:
-        return _run_insert(user=user, workspace=workspace, request=request), True
     request = request.model_copy(update={"workspace": workspace.slug})
-    body_hash = hashlib.sha256(request.model_dump_json().encode()).hexdigest()
-    IdempotencyKey.objects.filter(created_at__lt=timezone.now() - IDEMPOTENCY_LIFETIME).delete()
-    if earlier := _earlier(user, idempotency_key, body_hash):
-        return earlier, False
-    try:
-        with transaction.atomic():
-            run = _run_insert(user=user, workspace=workspace, request=request)
-            IdempotencyKey.objects.create(user=user, key=idempotency_key, body_hash=body_hash, run=run)
-    except IntegrityError:  # the same request, at the same time, was faster
-        if earlier := _earlier(user, idempotency_key, body_hash):
-            return earlier, False
-        raise
-    return run, True
+    return idempotency.created_once(
+        user=user,
+        key=idempotency_key,
+        what="runs",
+        body=request,
+        create=lambda: _run_insert(user=user, workspace=workspace, request=request),
+        find=partial(_seen, user),
+    )
 
 
 def _request_of(run: AgentRun) -> RunCreate:
@@ -140,28 +127,47 @@ def _request_of(run: AgentRun) -> RunCreate:
     )
 
 
-def agent_run_rerun(*, user: User, run: AgentRun) -> AgentRun:
-    """A new run of the same request, in the same workspace."""
-    return _run_insert(user=user, workspace=run.workspace, request=_request_of(run), rerun_of=run)
+def agent_run_rerun(*, user: User, run: AgentRun, idempotency_key: str = "") -> tuple[AgentRun, bool]:
+    """A new run of the same request, in the same workspace; and whether it is new, as above."""
+    return idempotency.created_once(
+        user=user,
+        key=idempotency_key,
+        what=f"rerun {run.pk}",
+        body=None,
+        create=lambda: _run_insert(
+            user=user, workspace=run.workspace, request=_request_of(run), rerun_of=run
+        ),
+        find=partial(_seen, user),
+    )
 
 
-def agent_run_resume(*, user: User, run: AgentRun) -> AgentRun:
-    """A new run that tells the judged turns of this one again and goes on after them. Raises ProblemError."""
-    if not selectors.resumable(run):
-        detail = (
-            "Only a run of a language model that was broken off (the model stayed away, a limit of time, "
-            "tokens or money, stopped, interrupted) can go on."
-        )
-        raise ProblemError(409, "not-resumable", detail)
-    return _run_insert(user=user, workspace=run.workspace, request=_request_of(run), resumes=run)
+def agent_run_resume(*, user: User, run: AgentRun, idempotency_key: str = "") -> tuple[AgentRun, bool]:
+    """A new run that tells the judged turns of this one again and goes on after them; and whether it is new.
+
+    Raises ProblemError.
+    """
+
+    def create() -> AgentRun:
+        if not selectors.resumable(run):
+            detail = (
+                "Only a run of a language model that was broken off (the model stayed away, a limit of time, "
+                "tokens or money, stopped, interrupted) can go on."
+            )
+            raise ProblemError(409, "not-resumable", detail)
+        return _run_insert(user=user, workspace=run.workspace, request=_request_of(run), resumes=run)
+
+    return idempotency.created_once(
+        user=user,
+        key=idempotency_key,
+        what=f"resume {run.pk}",
+        body=None,
+        create=create,
+        find=partial(_seen, user),
+    )
 
 
-def _earlier(user: User, key: str, body_hash: str) -> AgentRun | None:
-    record = IdempotencyKey.objects.select_related("run").filter(user=user, key=key).first()
-    if record is not None and record.body_hash != body_hash:
-        detail = "This Idempotency-Key was used with another request. Use a new key for a new request."
-        raise ProblemError(409, "idempotency-key-reused", detail)
-    return record.run if record else None
+def _seen(user: User, run_id: str) -> AgentRun | None:
+    return selectors.runs_visible_to(user).filter(pk=run_id).first()
 
 
 def _run_insert(
@@ -275,14 +281,9 @@ def agent_run_end(*, run: AgentRun, reason: EndReason, message: str, problem: Pr
 
 def agent_run_claim(*, run_id: UUID) -> AgentRun | None:
     """The run, now this process's to work on; None when it is not waiting (cancelled, claimed before)."""
-    now = timezone.now()
-    claimed = AgentRun.objects.filter(pk=run_id, state=State.QUEUED).update(
-        state=State.RUNNING, started_at=now, heartbeat_at=now, changed_at=now, worker=worker_name()
-    )
-    if not claimed:
-        return None
-    run = AgentRun.objects.get(pk=run_id)
-    publish.run_changed(run.workspace_id, run.pk)
+    run = jobs.claim(AgentRun, run_id)
+    if run is not None:
+        publish.run_changed(run.workspace_id, run.pk)
     return run
 
 
@@ -310,58 +311,30 @@ def agent_run_execute(*, run_id: UUID, translate: Translate) -> None:
 
 def _follow(run: AgentRun, cancel: Cancellation, batches: Iterator[list[Event]]) -> None:
     """Stores and publishes events as they come, and passes on that the run is to stop."""
-    watch = _Watch(run, cancel)
+    watch = jobs.Watch(run, cancel)
     for batch in batches:
         watch.look()
         if watch.patience_is_over:
             agent_run_interrupt(run=run)
             return
-        run_events_send(run=run, events=[watch.completed(event) for event in batch])
+        run_events_send(run=run, events=[_completed(event, watch) for event in batch])
         if batch and isinstance(batch[-1], RunEnded):
             return
     raise RuntimeError("the events stopped without run_ended")
 
 
-class _Watch:
-    """Looks, not too often, whether a run is to stop; says meanwhile that somebody works on it."""
-
-    def __init__(self, run: AgentRun, cancel: Cancellation) -> None:
-        self.run = run
-        self.cancel = cancel
-        self.stopped_at: float | None = None
-        self._looked_at = self._beaten_at = time.monotonic()
-
-    def look(self) -> None:
-        now = time.monotonic()
-        if stopping.is_set() and self.stopped_at is None:
-            self.stopped_at = now
-            self.cancel.set()
-        if now - self._beaten_at >= HEARTBEAT_SECONDS:
-            self._beaten_at = now
-            AgentRun.objects.filter(pk=self.run.pk).update(heartbeat_at=timezone.now())
-        if now - self._looked_at >= TICK_SECONDS:
-            self._looked_at = now
-            if AgentRun.objects.filter(pk=self.run.pk, state=State.CANCELLING).exists():
-                self.cancel.set()
-
-    @property
-    def patience_is_over(self) -> bool:
-        """The process is to stop, and the run has not come to its end in time."""
-        return self.stopped_at is not None and time.monotonic() - self.stopped_at > STOP_SECONDS
-
-    def completed(self, event: Event) -> Event:
-        """The event with what only this side knows: the reward, and that stopping was nobody's wish."""
-        if isinstance(event, TurnEnded):
-            return event.model_copy(update={"evaluation": reward.attach(event.evaluation)})
-        if isinstance(event, RunEnded) and event.reason == "cancelled" and self.stopped_at is not None:
-            return event.model_copy(update={"reason": "interrupted", "message": INTERRUPTED})
-        return event
+def _completed(event: Event, watch: jobs.Watch) -> Event:
+    """The event with what only this side knows: the reward, and that stopping was nobody's wish."""
+    if isinstance(event, TurnEnded):
+        return event.model_copy(update={"evaluation": reward.attach(event.evaluation)})
+    if isinstance(event, RunEnded) and event.reason == "cancelled" and watch.stopped_at is not None:
+        return event.model_copy(update={"reason": "interrupted", "message": INTERRUPTED})
+    return event
 
 
 def agent_runs_reconcile() -> int:
     """Marks runs as interrupted whose worker is gone. Returns how many."""
-    unfinished = AgentRun.objects.filter(state__in=[State.RUNNING, State.CANCELLING]).defer(*selectors.LARGE)
-    lost = [run for run in unfinished if not worker_is_alive(run.worker, run.heartbeat_at)]
+    lost = jobs.lost(AgentRun.objects.defer(*selectors.LARGE))
     for run in lost:
         agent_run_interrupt(run=run)
     return len(lost)
@@ -372,14 +345,8 @@ def agent_run_interrupt(*, run: AgentRun) -> None:
 
 
 def agent_runs_requeue() -> int:
-    """Sends every waiting run to the task queue again: a queue in memory dies with its process.
-
-    A run that is in the queue already is claimed only once. Returns how many.
-    """
-    waiting = AgentRun.objects.filter(state=State.QUEUED).defer(*selectors.LARGE).order_by("created_at", "id")
-    for run in waiting:
-        _enqueue(run)
-    return len(waiting)
+    """Sends every waiting run to the task queue again. Returns how many."""
+    return jobs.requeue(AgentRun.objects.defer(*selectors.LARGE), _enqueue)
 
 
 # --- Told event by event ------------------------------------------------------------------------------------
@@ -453,20 +420,3 @@ def _apply(run: AgentRun, event: Event) -> None:
             run.problem = None if event.problem is None else plain(event.problem.model_dump(mode="json"))
         case _:
             pass
-
-
-def plain(value: Any) -> Any:
-    """JSON data that every database takes: no NUL, no half surrogate pairs, only finite numbers."""
-    match value:
-        case str():
-            return value.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
-        case float() if value != value:
-            return "NaN"
-        case float() if value in (float("inf"), float("-inf")):
-            return "Infinity" if value > 0 else "-Infinity"
-        case dict():
-            return {plain(key): plain(item) for key, item in value.items()}
-        case list() | tuple():
-            return [plain(item) for item in value]
-        case _:
-            return value

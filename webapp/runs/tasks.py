@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
 from celery import shared_task
-from celery.signals import worker_ready, worker_shutting_down
 from django.conf import settings
 from django.db import close_old_connections, connection
 
@@ -18,14 +15,10 @@ from agent.translate import TranslateRequest, translate
 from sandbox.cancellation import Cancellation
 from sandbox.tasks.base import Inputs
 from webapp.language_models.selectors import ModelUnusable, endpoint_named
-from webapp.live.worker import stopping
+from webapp.live import upkeep
 from webapp.runs import queue, services
 from webapp.runs.models import AgentRun
 from webapp.runs.selectors import stored_events
-
-logger = logging.getLogger(__name__)
-
-UPKEEP_SECONDS = 30.0
 
 
 @shared_task(name=queue.TRANSLATE)
@@ -70,29 +63,4 @@ def _request(run: AgentRun) -> TranslateRequest:
     )
 
 
-@worker_ready.connect
-def upkeep_start(**_: Any) -> None:
-    """Sends again what an earlier queue may have lost; from now on looks for runs whose worker is gone."""
-    threading.Thread(target=_upkeep, name="upkeep", daemon=True).start()
-
-
-@worker_shutting_down.connect
-def runs_interrupt(**_: Any) -> None:
-    """Lets runs in flight end as interrupted, instead of keeping the worker until they are through."""
-    stopping.set()
-
-
-def _upkeep() -> None:
-    """Until the process stops; a database that is away for a while is asked again."""
-    requeued = False
-    while True:
-        try:
-            if not requeued:
-                services.agent_runs_requeue()
-                requeued = True
-            services.agent_runs_reconcile()
-        except Exception:
-            logger.exception("runs of workers that are gone could not be looked for")
-        close_old_connections()
-        if stopping.wait(UPKEEP_SECONDS):
-            return
+upkeep.keep(requeue=services.agent_runs_requeue, reconcile=services.agent_runs_reconcile)

@@ -181,6 +181,105 @@ export interface Evaluation {
   jailed: boolean;
 }
 
+/** A batch as it stands. */
+export interface EvaluationBatch {
+  id: string;
+  workspace: string;
+  created_at: string;
+  ended: boolean;
+  states: Record<string, number>;
+  verdicts: Record<string, number>;
+  results: EvaluationSummary[];
+}
+
+/** What `POST /api/v1/evaluations/batches` takes: all of it is accepted, or none. */
+export interface EvaluationBatchCreate {
+  items: EvaluationItem[];
+  workspace?: string | null;
+}
+
+/** What `POST /api/v1/evaluations` takes. */
+export interface EvaluationCreate {
+  source: string;
+  candidate: string;
+  language?: Language | null;
+  filename?: string | null;
+  entry?: string | null;
+  inputs?: InputsInput | null;
+  backend?: BackendChoice;
+  target?: string | null;
+  workspace?: string | null;
+}
+
+/** An evaluation with what was asked and what the judge found out. */
+export interface EvaluationDetail {
+  id: string;
+  workspace: string;
+  batch: string | null;
+  title: string;
+  filename: string;
+  language: Language;
+  backend: string;
+  target: string;
+  state: RunState;
+  stage: string;
+  verdict: Verdict | null;
+  score: number | null;
+  message: string;
+  created_at: string;
+  started_at: string | null;
+  ended_at: string | null;
+  seconds: number | null;
+  queue_position: number | null;
+  source: string;
+  candidate: string;
+  entry: string | null;
+  inputs: Inputs | null;
+  evaluation: Evaluation | null;
+  problem: Problem | null;
+}
+
+/** A candidate and the task it is for. */
+export interface EvaluationItem {
+  source: string;
+  candidate: string;
+  language?: Language | null;
+  filename?: string | null;
+  entry?: string | null;
+  inputs?: InputsInput | null;
+  backend?: BackendChoice;
+  target?: string | null;
+}
+
+/** One page of evaluations, newest first. */
+export interface EvaluationPage {
+  results: EvaluationSummary[];
+  next: string | null;
+  previous: string | null;
+}
+
+/** An evaluation as a list shows it. */
+export interface EvaluationSummary {
+  id: string;
+  workspace: string;
+  batch: string | null;
+  title: string;
+  filename: string;
+  language: Language;
+  backend: string;
+  target: string;
+  state: RunState;
+  stage: string;
+  verdict: Verdict | null;
+  score: number | null;
+  message: string;
+  created_at: string;
+  started_at: string | null;
+  ended_at: string | null;
+  seconds: number | null;
+  queue_position: number | null;
+}
+
 export interface EventFrame {
   type: "event";
   seq: number;

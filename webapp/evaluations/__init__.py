@@ -1,0 +1,1 @@
+"""Evaluations: a candidate that somebody gives, judged for a task, without an agent."""
