@@ -12,6 +12,7 @@ accesses at constant offsets from it, as unrolled loops have them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sandbox.emulator.lowering import patterns
@@ -325,9 +326,11 @@ def _scalar_place(build: Builder, access: Access, offset: int) -> str:
     return build.offset(build.op(f"inttoptr i64 {access.base.text} to ptr"), offset)
 
 
-def _places(build: Builder, access: Access, offset: int) -> str:
-    """A pointer a lane."""
+def _places(build: Builder, access: Access, offset: int, order: Sequence[int] = ()) -> str:
+    """A pointer a lane, in their order or in another one."""
     base = build.splat_in_place(access.base)
+    if order and not access.base.scalar:
+        base = _reordered(build, base, access.base.type, order)
     if access.space == "s":
         origin = build.offset(build.shared(), offset)
         return build.op(f"getelementptr i8, ptr {origin}, <32 x i32> {base}")
@@ -367,7 +370,7 @@ def _whole(build: Builder, access: Access, values: list[Value]) -> str:
 
 
 def _store_piece(build: Builder, access: Access, data: str) -> None:
-    """A vector store for every group whose lanes write places in a row; elsewhere the last lane wins."""
+    """A vector store for every group whose lanes write places in a row; elsewhere lane by lane."""
     size = access.size * access.count
     kind = f"i{8 * size}"
     if build.guard is not None or access.base.scalar:
@@ -380,14 +383,10 @@ def _store_piece(build: Builder, access: Access, data: str) -> None:
     build.emit(f"br i1 {condition}, label %{rows}, label %{others}, !prof !0")
     build.lines.append(f"{rows}:")
     group = build.context.vector_bits // (8 * size)
-    for number, origin in enumerate(pattern.origins):
-        order = ", ".join(f"i32 {number * group + lane}" for lane in range(group))
-        part = build.op(
-            f"shufflevector <32 x {kind}> {data}, <32 x {kind}> poison, <{group} x i32> <{order}>"
-        )
-        build.emit(
-            f"store <{group} x {kind}> {part}, ptr {build.offset(origin, access.offset)}, align {size}"
-        )
+    for number in dict.fromkeys(lane // group for lane in store_order(size)):
+        part = _reordered(build, data, kind, range(number * group, (number + 1) * group))
+        place = build.offset(pattern.origins[number], access.offset)
+        build.emit(f"store <{group} x {kind}> {part}, ptr {place}, align {size}")
     build.emit(f"br label %{done}")
     build.lines.append(f"{others}:")
     _scatter(build, access, kind, data, lanes)
@@ -395,9 +394,29 @@ def _store_piece(build: Builder, access: Access, data: str) -> None:
     build.lines.append(f"{done}:")
 
 
+def store_order(size: int) -> list[int]:
+    """The lanes of a store of `size` bytes each; where some meet, the one that a GPU keeps is the last.
+
+    A store goes in passes of 32 lanes of up to 4 bytes, or of 16 lanes of 8 bytes; the lowest lane of a pass
+    wins, and a later pass comes over an earlier one (runtime/store_order.h).
+    """
+    lanes = 32 if size <= 4 else 128 // size
+    return [lane for start in range(0, 32, lanes) for lane in reversed(range(start, start + lanes))]
+
+
+def _reordered(build: Builder, vector: str, kind: str, order: Sequence[int]) -> str:
+    places = ", ".join(f"i32 {lane}" for lane in order)
+    return build.op(
+        f"shufflevector <32 x {kind}> {vector}, <32 x {kind}> poison, <{len(order)} x i32> <{places}>"
+    )
+
+
 def _scatter(build: Builder, access: Access, kind: str, data: str, lanes: str) -> None:
+    """Of elements for one place a scatter keeps the last one."""
     full, size = f"<32 x {kind}>", BITS[kind] // 8
     name = f"llvm.masked.scatter.v32{kind}.v32p0"
     build.context.declarations[name] = f"declare void @{name}({full}, <32 x ptr>, i32 immarg, <32 x i1>)"
-    places = _places(build, access, access.offset)
+    order = store_order(size)
+    places = _places(build, access, access.offset, order)
+    data, lanes = _reordered(build, data, kind, order), _reordered(build, lanes, "i1", order)
     build.emit(f"call void @{name}({full} {data}, <32 x ptr> {places}, i32 {size}, <32 x i1> {lanes})")

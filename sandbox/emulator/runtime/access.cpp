@@ -1,5 +1,6 @@
 // Loads and stores of lowered code: checked, counted, done.
 
+#include "store_order.h"
 #include "store_rows.h"
 
 namespace kw {
@@ -21,17 +22,20 @@ inline void take(const Lanes& lanes, u8* base, u64 origin, u8* out) {
 }
 
 template <u32 Size, u32 Count>
-inline void put(const Lanes& lanes, u8* base, u64 origin, const u8* data) {
-  for (int i = 0; i < lanes.count; ++i) {
-    u8* to = base + (lanes.address[i] - origin);
-    if constexpr (Count == 1) {
-      std::memcpy(to, data + lanes.lane[i] * Size, Size);
-    } else {
-      u8 piece[Size * Count];
-      for (u32 k = 0; k < Count; ++k) std::memcpy(piece + k * Size, data + (k * LANES + lanes.lane[i]) * Size, Size);
-      write_whole<Size * Count>(to, piece);
-    }
+inline void put_lane(const Lanes& lanes, int i, u8* base, const u8* data) {
+  u8* to = base + lanes.address[i];
+  if constexpr (Count == 1) {
+    std::memcpy(to, data + lanes.lane[i] * Size, Size);
+  } else {
+    u8 piece[Size * Count];
+    for (u32 k = 0; k < Count; ++k) std::memcpy(piece + k * Size, data + (k * LANES + lanes.lane[i]) * Size, Size);
+    write_whole<Size * Count>(to, piece);
   }
+}
+
+template <u32 Size, u32 Count>
+inline void put(const Lanes& lanes, u8* base, const u8* data) {
+  in_store_order<Size * Count>(lanes, [&](int i) { put_lane<Size, Count>(lanes, i, base, data); });
 }
 
 // Global -------------------------------------------------------------------------------------------------------
@@ -53,13 +57,15 @@ void load_global(Warp* warp, u32 site, Lanes& lanes, u8* out, bool counted = tru
 
 template <u32 Size, u32 Count>
 void store_global(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
-  if (!checked(warp)) return put<Size, Count>(lanes, nullptr, 0, data);
+  if (!checked(warp)) return put<Size, Count>(lanes, nullptr, data);
   const Allocation* common = check_global<Size * Count>(warp, site, lanes);
   if (warp->counts) count_global<Size * Count>(warp, site, lanes, common, true);
+  order_for_store<Size * Count>(lanes);
   auto fill = [&](int i, u8* to) {
     for (u32 k = 0; k < Count; ++k) std::memcpy(to + k * Size, data + (k * LANES + lanes.lane[i]) * Size, Size);
   };
-  if (!store_watched<Size * Count>(warp, site, lanes, common, fill)) put<Size, Count>(lanes, nullptr, 0, data);
+  if (!store_watched<Size * Count>(warp, site, lanes, common, fill))
+    for (int i = 0; i < lanes.count; ++i) put_lane<Size, Count>(lanes, i, nullptr, data);
   mark_written<Size * Count>(warp, lanes, common);
 }
 
@@ -196,6 +202,7 @@ bool store_regular(Warp* warp, u32 site, const u32* addresses, i64 offset, const
   if (shared.granule_shift != 2 || !regular<Bytes>(addresses, moved, shared.size, low) ||
       !regular<Bytes>(addresses + HALF, moved, shared.size, high) || low.uniform || high.uniform)
     return false;
+  if (std::max(low.first, high.first) - std::min(low.first, high.first) < Bytes * HALF) return false;  // halves that meet
   if (relaxed(warp, site)) return false;
   shared.notes.before_write(shared, warp->warpid, addresses, offset, Bytes, warp->counts);
   Mark mine = own_mark(warp, 0, false, false);
@@ -228,9 +235,10 @@ void load_shared(Warp* warp, u32 site, Lanes& lanes, u8* out) {
 template <u32 Size, u32 Count>
 void store_shared(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
   u8* bytes = warp->block->shared.bytes.data();
-  if (!checked(warp)) return put<Size, Count>(lanes, bytes, 0, data);
+  if (!checked(warp)) return put<Size, Count>(lanes, bytes, data);
   check_shared<Size * Count>(warp, site, lanes);
   if (warp->counts) count_shared(warp, site, lanes, Size * Count);
+  order_for_store<Size * Count>(lanes);
   SharedStores stores(warp, lanes, Size * Count, relaxed(warp, site));
   for (int i = 0; i < lanes.count; ++i) {
     u8 piece[Size * Count];
@@ -311,7 +319,7 @@ void store_local(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
   if (checked(warp)) check_local<Size * Count>(warp, site, lanes);
   to_local(warp, lanes);
   mark_local<Size * Count>(warp, lanes);
-  put<Size, Count>(lanes, warp->locals, 0, data);
+  put<Size, Count>(lanes, warp->locals, data);
 }
 
 // Generic addresses --------------------------------------------------------------------------------------------

@@ -125,10 +125,12 @@ inline int count_distinct(const u64* values, int n) {
   return found;
 }
 
-// Wavefronts that a shared-memory request of `bytes` a lane takes: 32 banks of 4 bytes; 8-byte accesses go in two
-// half-warps, 16-byte ones in four quarters; lanes on one word share it.
+// Lanes whose accesses of `bytes` each go at once: two half-warps of 8 bytes, four quarters of 16.
+constexpr int lanes_a_pass(u32 bytes) { return bytes <= 4 ? LANES : bytes == 8 ? LANES / 2 : LANES / 4; }
+
+// Wavefronts that a shared-memory request of `bytes` a lane takes: 32 banks of 4 bytes; lanes on one word share it.
 inline void shared_wavefronts(const Lanes& lanes, u32 bytes, u64& actual, u64& ideal) {
-  int per_phase = bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;
+  int per_phase = lanes_a_pass(bytes);
   actual = ideal = 0;
   int i = 0;
   while (i < lanes.count) {

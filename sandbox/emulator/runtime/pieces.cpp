@@ -2,6 +2,7 @@
 
 #include "checks.h"
 #include "races.h"
+#include "store_order.h"
 
 namespace kw {
 namespace {
@@ -94,6 +95,7 @@ void write_pieces(Warp* warp, u32 site, char space, Lanes lanes, u32 bytes, cons
   by_size(bytes, [&]<u32 Bytes>() {
     auto piece = [&](int i) { return data + slots.of[lanes.lane[i]] * Bytes; };
     const Allocation* common = claim<Bytes>(warp, site, space, lanes, [&](int i) { return piece(i); });
+    order_for_store<Bytes>(lanes);
     if (space == 'g' && checked(warp)) {
       store_global<Bytes>(warp, site, lanes, common, piece);
       return;
