@@ -56,6 +56,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "webapp.common.requests.RequestIdMiddleware",
+    "webapp.common.headers.ApiHeadersMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -212,6 +213,9 @@ TURNS_MAX_LLM = 200
 RUNS_OPEN_MAX = 20
 #: Unfinished evaluations one user may have: two full batches.
 EVALUATIONS_OPEN_MAX = 200
+#: Requests a minute of one user; the page itself is far below.
+API_READS_PER_MINUTE = int(os.environ.get("KERNELWRIGHT_API_READS_PER_MINUTE", "1200"))
+API_WRITES_PER_MINUTE = int(os.environ.get("KERNELWRIGHT_API_WRITES_PER_MINUTE", "240"))
 RUN_TARGET = os.environ.get("KERNELWRIGHT_TARGET", "").strip() or DEFAULT_TARGET
 
 REST_FRAMEWORK = {
@@ -220,6 +224,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["webapp.common.bodies.JsonParser"],
     "DEFAULT_RENDERER_CLASSES": ["webapp.common.bodies.JsonRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_THROTTLE_CLASSES": ["webapp.common.limits.PerMinute"],
     "EXCEPTION_HANDLER": "webapp.common.problems.exception_handler",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
@@ -232,6 +237,10 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SERVE_AUTHENTICATION": [],
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "webapp.common.openapi.complete",
+    ],
     "ENUM_NAME_OVERRIDES": {
         "ProtocolChoice": ["auto", "rewrite", "tools"],
         "BackendChoiceEnum": ["auto", "emulator", "gpu"],

@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from webapp.accounts.selectors import signed_in
 from webapp.common import idempotency
 from webapp.common.errors import ProblemError
-from webapp.common.pagination import NewestFirst
+from webapp.common.pagination import LIMIT, NewestFirst
 from webapp.evaluations import selectors, serializers, services
 from webapp.live.resources import (
     EvaluationBatch,
@@ -39,7 +39,7 @@ class EvaluationsApi(APIView):
         tags=TAGS,
         parameters=[
             OpenApiParameter("cursor", str, description="From `next` of the page before"),
-            OpenApiParameter("limit", int, description="Evaluations on a page, at most 200"),
+            LIMIT,
             OpenApiParameter("workspace", str, description="Whose; without it your own workspace's"),
         ],
         responses={200: EvaluationPage, 404: PROBLEM},

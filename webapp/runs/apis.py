@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import PurePath
+from typing import Any
 from uuid import UUID
 
-from django.http import HttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
@@ -16,10 +18,12 @@ from rest_framework.views import APIView
 
 from webapp.accounts.selectors import signed_in
 from webapp.common import idempotency
+from webapp.common.authentication import still_signed_in
+from webapp.common.bodies import JsonRenderer
 from webapp.common.errors import ProblemError
-from webapp.common.pagination import NewestFirst
+from webapp.common.pagination import LIMIT, NewestFirst
 from webapp.live.resources import EventPage, ProblemDocument, RunCreate, RunDetail, RunPage
-from webapp.runs import selectors, serializers, services
+from webapp.runs import selectors, serializers, services, streams
 from webapp.runs.models import AgentRun
 from webapp.workspaces.selectors import workspace_visible_to
 
@@ -29,13 +33,17 @@ PROBLEM = OpenApiResponse(ProblemDocument, description="What is wrong and what t
 NOT_FOUND = {404: OpenApiResponse(ProblemDocument, description="No such run, or not for you")}
 
 
+def _number(minimum: int) -> dict[str, Any]:
+    return {"type": "integer", "minimum": minimum, "maximum": 2**31 - 1}
+
+
 class RunsApi(APIView):
     @extend_schema(
         operation_id="runs_list",
         tags=TAGS,
         parameters=[
             OpenApiParameter("cursor", str, description="From `next` of the page before"),
-            OpenApiParameter("limit", int, description="Runs on a page, at most 200"),
+            LIMIT,
             OpenApiParameter("workspace", str, description="Whose runs; without it your own workspace's"),
         ],
         responses={200: RunPage, 404: OpenApiResponse(ProblemDocument, description="No such workspace")},
@@ -83,19 +91,43 @@ class RunApi(APIView):
 
 
 class RunEventsApi(APIView):
+    renderer_classes = (JsonRenderer, streams.EventStreamRenderer)
+
     @extend_schema(
         operation_id="runs_events",
         tags=TAGS,
         parameters=[
-            OpenApiParameter("after_seq", int, description="Only events with a greater number; 0 for all"),
-            OpenApiParameter("limit", int, description=f"At most {EVENTS_MAX}, which is the default"),
+            OpenApiParameter("after_seq", _number(0), description="Only events after this number; 0: all"),
+            OpenApiParameter(
+                "limit",
+                _number(1),
+                description=f"At most {EVENTS_MAX}, the default; not of a stream",
+            ),
+            OpenApiParameter(
+                "Last-Event-ID",
+                _number(0),
+                OpenApiParameter.HEADER,
+                description="Of a stream: the last event the client has; instead of after_seq",
+            ),
         ],
-        responses={200: EventPage, **NOT_FOUND},
+        responses={
+            (200, "application/json"): EventPage,
+            (200, "text/event-stream"): OpenApiTypes.STR,
+            **NOT_FOUND,
+        },
     )
-    def get(self, request: Request, run_id: UUID) -> Response:
-        """A run's events, in order."""
+    def get(self, request: Request, run_id: UUID) -> Response | StreamingHttpResponse:
+        """A run's events, in order: a page of them, or with `Accept: text/event-stream` all, as they come.
+
+        Each message of the stream has one frame of the websocket as its data, and the event's number as id.
+        """
         run = selectors.run_visible_to(request.user, run_id)
         after_seq = _integer(request, "after_seq", default=0, low=0, high=2**31 - 1)
+        if getattr(request, "accepted_media_type", "").startswith(streams.MEDIA_TYPE):
+            last = _number_in("Last-Event-ID", request.headers.get("Last-Event-ID"))
+            return streams.stream(
+                run, after_seq if last is None else last, partial(_may_still_see, request, run_id)
+            )
         limit = _integer(request, "limit", default=EVENTS_MAX, low=1, high=EVENTS_MAX)
         return Response(serializers.event_page(run, selectors.events_after(run.pk, after_seq, limit)))
 
@@ -148,7 +180,9 @@ class RunCandidateApi(APIView):
     @extend_schema(
         operation_id="runs_candidate",
         tags=TAGS,
-        parameters=[OpenApiParameter("turn", int, description="Which turn's; without it the best one's")],
+        parameters=[
+            OpenApiParameter("turn", _number(1), description="Which turn's; without it the best one's")
+        ],
         responses={(200, "text/x-cuda"): OpenApiTypes.STR, **NOT_FOUND},
     )
     def get(self, request: Request, run_id: UUID) -> HttpResponse:
@@ -184,10 +218,20 @@ def _accepted(run: AgentRun, created: bool) -> Response:
 
 
 def _integer(request: Request, name: str, *, default: int, low: int, high: int) -> int:
-    """A number of the query string, held to its bounds. Raises ProblemError for what is no number."""
-    text = request.query_params.get(name)
+    """A number of the query string, held to its upper bound. Raises ProblemError for what is none."""
+    number = _number_in(name, request.query_params.get(name), low)
+    return default if number is None else min(high, number)
+
+
+def _number_in(name: str, text: str | None, low: int = 0) -> int | None:
     if text is None:
-        return default
-    if not re.fullmatch(r"\d{1,12}", text):
-        raise ProblemError(400, "invalid", f"{name}: {text!r} is not a number")
-    return max(low, min(high, int(text)))
+        return None
+    if not re.fullmatch(r"\d{1,12}", text, re.ASCII) or int(text) < low:
+        raise ProblemError(400, "invalid", f"{name}: {text!r} is not a number from {low} on")
+    return int(text)
+
+
+def _may_still_see(request: Request, run_id: UUID) -> bool:
+    """Who asked, as the session or token stands now."""
+    user = still_signed_in(request)
+    return user is not None and selectors.runs_visible_to(user).filter(pk=run_id).exists()
