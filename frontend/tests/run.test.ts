@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Evaluation, RunEvent, TaskSpec } from "../src/generated/events";
 import { applyEdits, EMPTY_RUN, fold, splitLines, type RunView, type Timestamped } from "../src/state/run";
-import { scoreDelta, turnScore, turnSign } from "../src/state/selectors";
+import { scoreDelta, spending, stageText, turnScore, turnSign } from "../src/state/selectors";
 
 const task: TaskSpec = {
   language: "c",
@@ -83,22 +83,21 @@ describe("fold", () => {
     expect(once.events).toHaveLength(4);
   });
 
-  it("shows prose as it is written, without a number, until the reflection carries it", () => {
+  it("keeps what a model did in a turn, and what it took", () => {
     const view = fold(EMPTY_RUN, [
-      ...numbered([started, { type: "turn_started", turn: 1, title: "a", base_turn: null }]),
-      { seq: 0, at: 1, event: { type: "text_delta", turn: 1, text: "Tile ", thought: false, request: 1, start: 0 } },
-      { seq: 0, at: 2, event: { type: "text_delta", turn: 1, text: "it.", thought: false, request: 1, start: 5 } },
+      ...numbered([
+        started,
+        { type: "turn_started", turn: 1, title: "a", base_turn: null },
+        { type: "stage", turn: 1, stage: "model_wait", detail: "HTTP 503; attempt 2 of 5 in 1.0 s", done: 2, of: 5 },
+        { type: "spent", turn: 1, prompt_tokens: 9, completion_tokens: 3, estimated: false, cost: null },
+        answer("Tile it."),
+        { type: "tool", turn: 1, tool: "verify", arguments: "{}", observation: "passed", ok: true, seconds: 1 },
+      ]),
     ]);
-    expect(view.turns[0]?.prose).toBe("Tile it.");
-    expect(view.lastSeq).toBe(2);
-    const answered = { seq: 3, at: 3, event: answer("Tile it.") };
-    const whole = fold(view, [answered]);
-    expect(whole.turns[0]?.prose).toBe("Tile it.");
-    const reloaded = fold(EMPTY_RUN, [...view.events, answered]); // the pieces were never stored
-    expect(reloaded.turns[0]?.prose).toBe("Tile it.");
-    const after = fold(whole, [{ seq: 4, at: 4, event: { type: "reflected", turn: 1, text: "Tile it." } }]);
-    expect(after.turns[0]?.prose).toBe("");
-    expect(after.turns[0]?.reflection).toBe("Tile it.");
+    expect(view.turns[0]?.steps.map((it) => it.kind)).toEqual(["wait", "answer", "tool"]);
+    expect(spending(view, 0)).toEqual({ prompt: 9, completion: 3, cost: null, estimated: false });
+    expect(spending(view, 1)).toBeNull(); // told again, paid for by the run before
+    expect(view.stage && stageText(view.stage)).toBe("waiting for the model, attempt 2 of 5");
   });
 
   it("takes a run that ends before it has begun", () => {

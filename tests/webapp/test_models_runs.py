@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +11,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.webapp.stack import Browser, Process, Stack
+from tests.webapp.endpoint import Endpoint, kernel, set_up
+from tests.webapp.stack import Stack
 from webapp.accounts.models import User
 from webapp.gallery.selectors import EXAMPLES
 from webapp.language_models.models import LanguageModel
@@ -98,25 +97,6 @@ def test_only_what_was_broken_off_goes_on(browser: Client, user: User) -> None:
 # --- With the real server, the real judge, and an endpoint that is really killed ---------------------------
 
 
-def kernel(threads: int) -> str:
-    return f"""PLAN: blocks of {threads} threads
-```cuda
-__global__ void saxpy(int n, float a, const float *x, float *y)
-{{
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n)
-        y[i] = a * x[i] + y[i];
-}}
-
-extern "C" void launch(int n, float a, const float *x, float *y)
-{{
-    if (n > 0)
-        saxpy<<<(n + {threads - 1}) / {threads}, {threads}>>>(n, a, x, y);
-}}
-```
-"""
-
-
 @pytest.fixture(scope="module")
 def stack(jail: None, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     folder = tmp_path_factory.mktemp("models")
@@ -128,52 +108,12 @@ def stack(jail: None, home: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     it.end()
 
 
-class Endpoint:
-    """The scripted chat server in a process of its own, always at the same address."""
-
-    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
-        self.folder, self.environment = folder, environment
-        self.port, self.starts = 0, 0
-        self.process: Process | None = None
-
-    def start(self, plays: list[dict[str, Any]]) -> str:
-        self.starts += 1
-        script = self.folder / f"script{self.starts}.json"
-        script.write_text(json.dumps(plays))
-        arguments = [sys.executable, "-m", "tests.chat_process", str(script), "--port", str(self.port)]
-        log = self.folder / f"endpoint{self.starts}.log"
-        self.process = Process(arguments, self.environment, log)
-        base_url = self.process.wait_for("serving ").split()[-1]
-        self.port = int(base_url.rpartition(":")[2].partition("/")[0])
-        return base_url
-
-    def kill(self) -> None:
-        assert self.process is not None
-        self.process.end(signal.SIGKILL)
-
-
 @pytest.fixture
 def endpoint(stack: Stack, tmp_path: Path) -> Iterator[Endpoint]:
     it = Endpoint(tmp_path, stack.environment)
     yield it
     if it.process is not None:
         it.kill()
-
-
-def set_up(browser: Browser, base_url: str, name: str) -> None:
-    browser.post(
-        "models",
-        {
-            "name": name,
-            "model": "scripted",
-            "base_url": base_url,
-            "allow_loopback": True,
-            "attempts": 3,
-            "backoff_seconds": 0.2,
-            "price_prompt": 1.0,
-            "price_completion": 4.0,
-        },
-    )
 
 
 def test_a_killed_endpoint_loses_nothing_and_the_run_goes_on(stack: Stack, endpoint: Endpoint) -> None:

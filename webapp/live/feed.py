@@ -1,7 +1,7 @@
 """Takes events from a blocking iterator at the pace they come, with something to do in between.
 
 The iterator runs in a thread of its own, so that the taker can look at clocks and flags while nothing
-happens; chunks of a log that come close together become one event.
+happens; chunks of a log, or of what a model writes, that come close together become one event.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, Generic, TypeVar, cast
 
-from agent.events import Log
+from agent.events import Log, TextDelta
 
 Item = TypeVar("Item")
 
 COALESCE_SECONDS = 0.08
+#: Two frames of a screen: a model's text must not seem to come in jerks.
+COALESCE_DELTA_SECONDS = 0.03
 LOG_CHUNK_CHARACTERS = 16_000
 BATCH = 100
 CLOSE_SECONDS = 1.0
@@ -38,7 +40,7 @@ def feed(source: Callable[[], Iterator[Item]], *, tick: float) -> Generator[list
     stopped = threading.Event()
     pump = threading.Thread(target=_pump, args=(source, arrived, stopped), name="run", daemon=True)
     pump.start()
-    joiner = _LogJoiner[Item]()
+    joiner = _Joiner[Item]()
     try:
         while True:
             batch: list[Item] = []
@@ -71,11 +73,11 @@ def _taken(arrived: queue.Queue[Any], patience: float) -> Iterator[Any]:
         return
 
 
-class _LogJoiner(Generic[Item]):
-    """Holds back a log chunk for a moment, in case more of the same follows."""
+class _Joiner(Generic[Item]):
+    """Holds back a chunk of text for a moment, in case more of the same follows."""
 
     def __init__(self) -> None:
-        self._held: Log | None = None
+        self._held: Log | TextDelta | None = None
         self._until = 0.0
 
     def patience(self, tick: float) -> float:
@@ -84,13 +86,14 @@ class _LogJoiner(Generic[Item]):
 
     def add(self, event: Item) -> list[Item]:
         """What is to be passed on, now that `event` has come."""
-        if not isinstance(event, Log):
+        if not isinstance(event, Log | TextDelta):
             return [*self.flush(), event]
         if self._held is not None and _joins(self._held, event):
             self._held = self._held.model_copy(update={"text": self._held.text + event.text})
             return self.flush(everything=False)
         before = self.flush()
-        self._held, self._until = event, time.monotonic() + COALESCE_SECONDS
+        seconds = COALESCE_SECONDS if isinstance(event, Log) else COALESCE_DELTA_SECONDS
+        self._held, self._until = event, time.monotonic() + seconds
         return before
 
     def flush(self, *, everything: bool = True) -> list[Item]:
@@ -101,9 +104,15 @@ class _LogJoiner(Generic[Item]):
         return [cast(Item, held)]
 
 
-def _joins(held: Log, chunk: Log) -> bool:
-    same = (held.turn, held.stream) == (chunk.turn, chunk.stream)
-    return same and len(held.text) + len(chunk.text) <= LOG_CHUNK_CHARACTERS
+def _joins(held: Log | TextDelta, chunk: Log | TextDelta) -> bool:
+    if len(held.text) + len(chunk.text) > LOG_CHUNK_CHARACTERS:
+        return False
+    if isinstance(held, Log) and isinstance(chunk, Log):
+        return (held.turn, held.stream) == (chunk.turn, chunk.stream)
+    if isinstance(held, TextDelta) and isinstance(chunk, TextDelta):
+        same = (held.turn, held.request, held.thought) == (chunk.turn, chunk.request, chunk.thought)
+        return same and chunk.start == held.start + len(held.text)
+    return False
 
 
 def _pump(source: Callable[[], Iterator[Any]], arrived: queue.Queue[Any], stopped: threading.Event) -> None:

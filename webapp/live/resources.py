@@ -112,6 +112,7 @@ class RunDetail(RunSummary):
     cost_limit: float | None
     usage: ModelUsage | None  # None for the built-in policy
     resumes: UUID | None  # the run that this one goes on from
+    turns_again: int  # how many turns of that it tells again
     resumable: bool  # it ended before its time and can go on: `POST runs/{id}/resume`
 
 

@@ -114,6 +114,7 @@ def run_detail(run: AgentRun) -> RunDetail:
         cost_limit=run.cost_limit,
         usage=model_usage(run),
         resumes=run.resumes_id,
+        turns_again=run.turns_again,
         resumable=resumable(run),
     )
 

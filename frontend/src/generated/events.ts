@@ -660,6 +660,7 @@ export interface RunDetail {
   cost_limit: number | null;
   usage: ModelUsage | null;
   resumes: string | null;
+  turns_again: number;
   resumable: boolean;
 }
 

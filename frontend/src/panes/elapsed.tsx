@@ -18,7 +18,7 @@ export function Elapsed({ stage }: { stage: StageView }): JSX.Element {
   if (seen?.since !== stage.since || seen.turn !== stage.turn) seen = { since: stage.since, turn: stage.turn, at: performance.now() };
   const playing = player.value?.state.value;
   const elapsed = playing ? playing.position - stage.since / 1000 : (now.value - seen.at) / 1000;
-  const part = stage.of ? (stage.done ?? 0) / stage.of : null;
+  const part = stage.of && stage.stage !== "model_wait" ? (stage.done ?? 0) / stage.of : null;
   return (
     <span class="elapsed" title={stage.detail}>
       <span class="sign tone-busy">

@@ -80,11 +80,24 @@ function title(ended: RunEnded, sign: Sign): string {
 function AgainButton(): JSX.Element | null {
   const { ended, turns } = bench.run.value;
   if (!bench.runId.value || !ended || ended.reason === "bad_input" || ended.reason === "unsupported") return null;
+  const judged = turns.filter((turn) => turn.evaluation).length;
   return (
-    <button type="button" class="secondary" onClick={() => void bench.runAgain()}>
-      <Icon name="debug-restart" /> Run again
-      {turns.length ? <span class="visually-hidden"> ({plural(turns.length, "turn")} kept)</span> : null}
-    </button>
+    <>
+      {bench.detail.value?.resumable ? (
+        <button
+          type="button"
+          class="primary"
+          title={judged ? `Goes on after turn ${judged}, in a run of its own` : "Begins again: no turn was judged"}
+          onClick={() => void bench.resume()}
+        >
+          <Icon name="debug-continue" /> Resume
+        </button>
+      ) : null}
+      <button type="button" class="secondary" onClick={() => void bench.runAgain()}>
+        <Icon name="debug-restart" /> Run again
+        {turns.length ? <span class="visually-hidden"> ({plural(turns.length, "turn")} kept)</span> : null}
+      </button>
+    </>
   );
 }
 

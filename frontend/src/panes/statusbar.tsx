@@ -3,9 +3,10 @@ import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { active, kind, unsaved } from "../state/documents";
-import { plural, seconds } from "../state/format";
+import { compact, money, plural, seconds } from "../state/format";
 import { KIND_WORDS } from "../state/languages";
 import { toggleSide } from "../state/layout";
+import { spending } from "../state/selectors";
 import * as bench from "../state/workbench";
 import { SignView } from "./parts";
 
@@ -16,8 +17,9 @@ export function StatusBar(): JSX.Element {
   const { started, turns, ended, startedAt, lastAt } = bench.run.value;
   const document = active.value;
   const cursor = bench.cursor.value;
-  const spent = ended ? ended.seconds : startedAt !== null && lastAt !== null ? (lastAt - startedAt) / 1000 : null;
-  const policy = bench.bootstrap.value?.options.policies.find((it) => it.name === (started?.policy ?? bench.settings.value.policy));
+  const elapsed = ended ? ended.seconds : startedAt !== null && lastAt !== null ? (lastAt - startedAt) / 1000 : null;
+  const agent = bench.agentTitle.value;
+  const spent = spending(bench.run.value, bench.detail.value?.turns_again ?? 0);
   return (
     <footer class="statusbar">
       <ConnectionState />
@@ -26,13 +28,20 @@ export function StatusBar(): JSX.Element {
           {started.backend} · {started.target}
         </span>
       ) : null}
-      <span class="status-item" title="Policy">
-        {policy?.title ?? started?.policy ?? ""}
+      <span class="status-item" title="Who writes the candidates">
+        {agent}
       </span>
       {turns.length ? (
         <span class="status-item num">
           {plural(turns.length, "turn")}
-          {spent === null ? "" : ` · ${seconds(spent)}`}
+          {elapsed === null ? "" : ` · ${seconds(elapsed)}`}
+        </span>
+      ) : null}
+      {spent ? (
+        <span class="status-item num" title="Tokens of prompts and answers, failed attempts included; cost in the currency of the model's price">
+          {spent.estimated ? "~" : ""}
+          {compact(spent.prompt)} in · {compact(spent.completion)} out
+          {spent.cost === null ? "" : ` · ${money(spent.cost)}`}
         </span>
       ) : null}
       <span class="grow" />

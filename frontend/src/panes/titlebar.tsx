@@ -1,6 +1,7 @@
 /** Where we are, and the two things that matter most: Translate and Stop. */
 import type { JSX } from "preact";
 import { csrfToken } from "../protocol/api";
+import { agentKey, optionKey, optionOf, turnsDefault, turnsMax } from "../state/agents";
 import { canTranslate, command, execute, keyWords } from "../state/commands";
 import { active, isDraft } from "../state/documents";
 import * as bench from "../state/workbench";
@@ -116,25 +117,31 @@ function RunOptions(): JSX.Element {
   const options = bench.bootstrap.value?.options;
   const settings = bench.settings.value;
   if (!options) return <span />;
-  const turnChoices = [...new Set([1, 2, 4, 8, 12, 16, 24, 32, options.turns_default, options.turns_max, settings.turns])]
-    .filter((n) => n <= options.turns_max)
+  const most = turnsMax(options, settings.policy);
+  const turnChoices = [...new Set([1, 2, 4, 8, 12, 16, 24, 32, 48, 100, turnsDefault(options, settings.policy), most, settings.turns])]
+    .filter((n) => n <= most)
     .sort((a, b) => a - b);
   return (
     <div class="run-options" role="group" aria-label="Options of the next run">
       <label class="select">
-        <span class="visually-hidden">Policy</span>
+        <span class="visually-hidden">Agent</span>
         <select
-          value={settings.policy}
-          title="Policy: who writes the candidates"
-          onChange={(event) => bench.setSettings({ policy: event.currentTarget.value })}
+          value={agentKey(settings)}
+          title="Agent: who writes the candidates"
+          onFocus={() => void bench.refreshOptions()}
+          onChange={(event) => {
+            const chosen = options.policies.find((it) => optionKey(it) === event.currentTarget.value);
+            if (chosen) bench.chooseAgent(chosen.name, chosen.model);
+          }}
         >
           {options.policies.map((it) => (
-            <option key={it.name} value={it.name} disabled={!it.available} title={it.reason}>
-              {it.available ? it.title : `${it.title} (not set up)`}
+            <option key={optionKey(it)} value={optionKey(it)} disabled={!it.available} title={it.reason}>
+              {it.available ? it.title : `${it.title}: ${it.reason}`}
             </option>
           ))}
         </select>
       </label>
+      {settings.policy === "llm" ? <ModelLimits /> : null}
       <label class="select">
         <span class="visually-hidden">Backend</span>
         <select
@@ -180,6 +187,57 @@ function RunOptions(): JSX.Element {
         </select>
       </label>
     </div>
+  );
+}
+
+/** How the chosen model is driven, and what bounds a run beside its turns. */
+function ModelLimits(): JSX.Element {
+  const settings = bench.settings.value;
+  const options = bench.bootstrap.value?.options;
+  const option = options ? optionOf(options, settings) : undefined;
+  const limits = [
+    { name: "minutes", title: "Minutes", placeholder: "60", step: "any", usable: true },
+    { name: "tokens", title: "Tokens", placeholder: "no limit", step: "1", usable: true },
+    { name: "cost", title: "Cost", placeholder: option?.priced ? "no limit" : "no price known", step: "any", usable: option?.priced ?? false },
+  ] as const;
+  return (
+    <details class="menu limits-menu">
+      <summary title="Protocol and limits of a run with this model" aria-label="Protocol and limits">
+        <Icon name="settings" />
+      </summary>
+      <div class="menu-items limits">
+        <label>
+          <span>Protocol</span>
+          <select
+            value={settings.protocol}
+            onChange={(event) => bench.setSettings({ protocol: event.currentTarget.value as typeof settings.protocol })}
+          >
+            <option value="auto">auto{option?.protocol ? ` (${option.protocol})` : ""}</option>
+            <option value="rewrite">rewrite: a whole source per turn</option>
+            <option value="tools">tools: tool calls</option>
+          </select>
+        </label>
+        {limits.map(({ name, title, placeholder, step, usable }) => (
+          <label key={name}>
+            <span>{title}</span>
+            <input
+              type="number"
+              class="num"
+              min="0"
+              step={step}
+              disabled={!usable}
+              placeholder={placeholder}
+              value={settings[name] ?? ""}
+              onChange={(event) => {
+                const value = Number(event.currentTarget.value);
+                bench.setSettings({ [name]: value > 0 ? value : null });
+              }}
+            />
+          </label>
+        ))}
+        <p class="muted">Whichever limit is reached first ends the run; the best turn is kept.</p>
+      </div>
+    </details>
   );
 }
 

@@ -112,6 +112,10 @@ export async function rerun(id: string): Promise<RunSummary> {
   return (await call("POST", `runs/${encodeURIComponent(id)}/rerun`, {})) as RunSummary;
 }
 
+export async function resumeRun(id: string): Promise<RunSummary> {
+  return (await call("POST", `runs/${encodeURIComponent(id)}/resume`, {})) as RunSummary;
+}
+
 export async function deleteRun(id: string): Promise<void> {
   await call("DELETE", `runs/${encodeURIComponent(id)}`);
 }

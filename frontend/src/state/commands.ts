@@ -57,6 +57,13 @@ export const commands: readonly Command[] = [
     enabled: () => bench.runId.value !== null && !bench.running.value,
     run: () => void bench.runAgain(),
   },
+  {
+    id: "resume",
+    title: "Go on with the run",
+    group: "Run",
+    enabled: () => bench.detail.value?.resumable === true && !bench.running.value,
+    run: () => void bench.resume(),
+  },
   { id: "improve", title: "Improve this candidate", group: "Run", enabled: canImprove, run: () => void bench.improve() },
   { id: "download", title: "Download the shown .cu", group: "Candidate", enabled: hasCandidate, run: download },
   { id: "copy", title: "Copy the shown candidate", group: "Candidate", enabled: hasCandidate, run: () => void copy() },

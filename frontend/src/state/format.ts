@@ -40,6 +40,11 @@ export function seconds(value: number): string {
     : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+/** In the one currency of the server's prices. */
+export function money(value: number): string {
+  return value >= 1 || value === 0 ? value.toFixed(2) : value.toPrecision(2);
+}
+
 export function percent(ratio: number): string {
   return `${(ratio * 100).toFixed(ratio > 0.995 || ratio < 0.005 ? 0 : ratio < 0.1 ? 1 : 0)}%`;
 }

@@ -3,6 +3,7 @@
  * Pure: `fold` never changes the view it is given, and shares what did not change.
  */
 import type {
+  Answered,
   Compilation,
   Edited,
   Evaluation,
@@ -12,7 +13,9 @@ import type {
   RunEnded,
   RunEvent,
   RunStarted,
+  Spent,
   Timing,
+  ToolUsed,
   Verification,
 } from "../generated/events";
 
@@ -33,6 +36,12 @@ export interface LogChunk {
   stream: string;
   text: string;
 }
+
+/** One request of a language model that has come to something: an answer, a tool that it used, a wait. */
+export type Step =
+  | { kind: "answer"; answer: Answered }
+  | { kind: "tool"; tool: ToolUsed }
+  | { kind: "wait"; attempt: number; of: number; why: string };
 
 export interface StageView {
   turn: number;
@@ -58,7 +67,8 @@ export interface TurnView {
   writing: boolean;
   /** An edit did not fit the text we have: what is shown may be old until the whole candidate arrives. */
   outOfStep: boolean;
-  prose: string;
+  /** What a language model did in this turn, in order; empty for the built-in policy. */
+  steps: readonly Step[];
   logs: LogChunk[];
   compile: Compilation | null;
   plan: PlanSummary | null;
@@ -81,6 +91,8 @@ export interface RunView {
   ended: RunEnded | null;
   /** Output before the first turn (building the reference). */
   logs: readonly LogChunk[];
+  /** What was paid for, one for each request of a language model. */
+  spent: readonly Spent[];
   lastSeq: number;
   lastAt: number | null;
   events: readonly Timestamped[];
@@ -94,6 +106,7 @@ export const EMPTY_RUN: RunView = {
   bestTurn: null,
   ended: null,
   logs: [],
+  spent: [],
   lastSeq: 0,
   lastAt: null,
   events: [],
@@ -130,15 +143,14 @@ function apply(view: RunView, { event, at }: Timestamped): RunView {
         stage: null,
         turns: [...view.turns, newTurn(event.turn, event.title, event.base_turn, at, view.turns.at(-1))],
       };
-    case "text_delta":
-      return change(view, event.turn, (turn) => ({ ...turn, prose: turn.prose + event.text }));
-    case "answered": // after a reload, the pieces are gone: the whole answer stands for them
-      return change(view, event.turn, (turn) =>
-        turn.prose.endsWith(event.text) ? turn : { ...turn, prose: turn.prose + event.text },
-      );
-    case "spent":
-    case "tool": // seen in the list of events
+    case "text_delta": // not part of the view: state/stream.ts
       return view;
+    case "answered":
+      return addStep(view, event.turn, { kind: "answer", answer: event });
+    case "tool":
+      return addStep(view, event.turn, { kind: "tool", tool: event });
+    case "spent":
+      return { ...view, spent: [...view.spent, event] };
     case "edited":
       return change(view, event.turn, (turn) => edit(turn, event));
     case "action":
@@ -158,6 +170,7 @@ function apply(view: RunView, { event, at }: Timestamped): RunView {
     case "stage": {
       const same = view.stage?.stage === event.stage && view.stage.turn === event.turn;
       const { turn, stage, detail, done, of } = event;
+      if (stage === "model_wait") view = addStep(view, turn, { kind: "wait", attempt: done ?? 0, of: of ?? 0, why: detail.split("; attempt ")[0] ?? "" });
       return { ...view, stage: { turn, stage, detail, done, of, since: same ? (view.stage?.since ?? at) : at } };
     }
     case "compiled":
@@ -169,7 +182,7 @@ function apply(view: RunView, { event, at }: Timestamped): RunView {
     case "timed":
       return change(view, event.turn, (turn) => ({ ...turn, timing: event.timing }));
     case "reflected":
-      return change(view, event.turn, (turn) => ({ ...turn, reflection: event.text, prose: "" }));
+      return change(view, event.turn, (turn) => ({ ...turn, reflection: event.text }));
     case "turn_ended": {
       const { evaluation } = event;
       const ended = change(view, event.turn, (turn) => ({
@@ -218,7 +231,7 @@ function newTurn(
     changed: [],
     writing: true,
     outOfStep: false,
-    prose: "",
+    steps: [],
     logs: [],
     compile: null,
     plan: null,
@@ -237,6 +250,10 @@ function change(view: RunView, number: number, update: (turn: TurnView) => TurnV
   const turn = view.turns[index];
   if (!turn) return view;
   return { ...view, turns: view.turns.with(index, update(turn)) };
+}
+
+function addStep(view: RunView, number: number, step: Step): RunView {
+  return change(view, number, (turn) => ({ ...turn, steps: [...turn.steps, step] }));
 }
 
 function addLog(logs: readonly LogChunk[], stream: string, text: string): LogChunk[] {

@@ -24,10 +24,31 @@ export function scoreDelta(run: RunView, turn: TurnView): { delta: number; again
   return base && before !== null ? { delta: score - before, against: base.number } : null;
 }
 
-/** "compiling", "replaying 2 of 5". */
+/** "compiling", "replaying 2 of 5", "waiting for the model, attempt 2 of 5". */
 export function stageText(stage: StageView): string {
+  if (stage.stage === "model_wait") return `${stageWords(stage.stage)}, attempt ${stage.done ?? 0} of ${stage.of ?? 0}`;
   const progress = stage.of === null ? "" : ` ${stage.done ?? 0} of ${stage.of}`;
   return `${stageWords(stage.stage)}${progress}`;
+}
+
+export interface Spending {
+  prompt: number;
+  completion: number;
+  /** Null where no price is known. */
+  cost: number | null;
+  estimated: boolean;
+}
+
+/** What this run took of its language model; turns that it tells again were paid for by another run. */
+export function spending(run: RunView, turnsAgain: number): Spending | null {
+  const own = run.spent.filter((it) => it.turn > turnsAgain);
+  if (!own.some((it) => it.prompt_tokens || it.completion_tokens)) return null; // no attempt came through
+  return {
+    prompt: own.reduce((sum, it) => sum + it.prompt_tokens, 0),
+    completion: own.reduce((sum, it) => sum + it.completion_tokens, 0),
+    cost: own.some((it) => it.cost !== null) ? own.reduce((sum, it) => sum + (it.cost ?? 0), 0) : null,
+    estimated: own.some((it) => it.estimated),
+  };
 }
 
 export function failedChecks(turn: TurnView): number {

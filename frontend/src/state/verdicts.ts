@@ -73,6 +73,8 @@ export function endingSign(reason: EndReason, verdict: string | null): Sign {
 }
 
 const STAGES: Record<string, string> = {
+  model: "the model is at work",
+  model_wait: "waiting for the model",
   reference: "building the reference",
   compile: "compiling",
   record: "recording the launch",

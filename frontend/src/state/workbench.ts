@@ -1,9 +1,10 @@
 /** The run on the bench: where its events come from, which turn is shown, and what can be done with it. */
 import { batch, computed, effect, signal, untracked } from "@preact/signals";
-import { ENDED_STATES, type ExampleItem, type RunDetail, type RunSummary } from "../generated/events";
+import { ENDED_STATES, type ExampleItem, type RunDetail, type RunSummary, type TextDelta } from "../generated/events";
 import * as api from "../protocol/api";
 import type { Bootstrap } from "../protocol/bootstrap";
 import { ResumingSocket, type Connection } from "../protocol/socket";
+import { agentRequest, knownAgent, NO_LIMITS, optionOf, turnsDefault, turnsMax, type AgentSettings } from "./agents";
 import * as docs from "./documents";
 import { tooLarge } from "./files";
 import { openPanel } from "./layout";
@@ -12,17 +13,17 @@ import { announce, say, sayError } from "./notices";
 import { Player } from "./player";
 import { EMPTY_RUN, fold, type RunView, type Timestamped } from "./run";
 import { load, save } from "./storage";
+import { addDeltas, resetStream, settle } from "./stream";
 import { endingSign, RUNNING, verdictSign } from "./verdicts";
 
-export interface Settings {
-  policy: string;
+export interface Settings extends AgentSettings {
   backend: string;
   target: string;
   turns: number;
 }
 
 export const bootstrap = signal<Bootstrap | null>(null);
-export const settings = signal<Settings>({ policy: "builtin", backend: "auto", target: "", turns: 8 });
+export const settings = signal<Settings>({ ...NO_LIMITS, policy: "builtin", model: "", backend: "auto", target: "", turns: 8 });
 
 export const runId = signal<string | null>(null);
 export const detail = signal<RunDetail | null>(null);
@@ -63,8 +64,18 @@ export const running = computed(
 );
 export const busy = computed(() => submitting.value || loadingRun.value || running.value);
 
+/** Who writes the candidates: of the run on the bench, else of the next one. */
+export const agentTitle = computed(() => {
+  const of = runId.value !== null && detail.value ? detail.value : runId.value === null && player.value === null ? settings.value : null;
+  if (of === null) return run.value.started?.policy ?? "";
+  const option = bootstrap.value ? optionOf(bootstrap.value.options, of) : undefined;
+  const protocol = of === detail.value && detail.value.protocol ? ` · ${detail.value.protocol}` : "";
+  return `${option?.title ?? (of.model || of.policy)}${protocol}`;
+});
+
 let socket: ResumingSocket | null = null;
 let pending: Timestamped[] = [];
+let pendingText: TextDelta[] = [];
 let frame: number | null = null;
 let nonce = 0;
 
@@ -73,14 +84,14 @@ export function start(boot: Bootstrap): void {
   const { options } = boot;
   const known = <T>(value: T | undefined, among: readonly T[], otherwise: T) =>
     value !== undefined && among.includes(value) ? value : otherwise;
-  const policies = options.policies.filter((it) => it.available).map((it) => it.name);
+  const agent = knownAgent(options, kept);
   batch(() => {
     bootstrap.value = boot;
     settings.value = {
-      policy: known(kept?.policy, policies, policies[0] ?? "builtin"),
+      ...agent,
       backend: known(kept?.backend, options.backends, options.backends[0] ?? "auto"),
       target: known(kept?.target, options.targets, options.default_target),
-      turns: Math.min(kept?.turns ?? options.turns_default, options.turns_max),
+      turns: Math.min(kept?.turns ?? turnsDefault(options, agent.policy), turnsMax(options, agent.policy)),
     };
   });
   if (boot.runId) void openRun(boot.runId, false);
@@ -116,13 +127,34 @@ export function setSettings(change: Partial<Settings>): void {
   save("settings", settings.value);
 }
 
+/** Another agent brings its own number of turns, unless another one was chosen by hand. */
+export function chooseAgent(policy: string, model: string): void {
+  const options = bootstrap.value?.options;
+  const before = settings.value;
+  if (!options) return;
+  const turns = before.turns === turnsDefault(options, before.policy) ? turnsDefault(options, policy) : before.turns;
+  setSettings({ policy, model, turns: Math.min(turns, turnsMax(options, policy)) });
+}
+
+/** Which agents there are may change while the page is open. */
+export async function refreshOptions(): Promise<void> {
+  try {
+    const { options } = await api.getSession();
+    if (bootstrap.value) bootstrap.value = { ...bootstrap.value, options };
+  } catch {
+    // The list is only a little old.
+  }
+}
+
 /** Leaves the bench empty; a live run goes on at the server. */
 export function clearBench(push = true): void {
   socket?.close();
   socket = null;
   player.value?.close();
   pending = [];
+  pendingText = [];
   batch(() => {
+    resetStream();
     player.value = null;
     runId.value = null;
     detail.value = null;
@@ -161,14 +193,14 @@ export async function translate(startFrom?: string): Promise<void> {
     return;
   }
   const own = startFrom ?? document.startFrom?.source ?? null;
-  const { policy, backend, target, turns: limit } = settings.value;
+  const { backend, target, turns: limit } = settings.value;
   submitting.value = true;
   announce("Translating");
   try {
     const created = await api.createRun({
       source: document.text,
       filename: document.filename,
-      policy,
+      ...agentRequest(boot.options, settings.value),
       backend: backend as "auto" | "emulator" | "gpu",
       turns: limit,
       ...(target ? { target } : {}),
@@ -231,9 +263,14 @@ async function refreshDetail(id: string): Promise<void> {
 function listen(id: string, afterSeq: number): void {
   socket = new ResumingSocket(`/ws/runs/${id}`, afterSeq, {
     onEvent: (stored) => queue({ seq: stored.seq, at: Date.parse(stored.at), event: stored.event }),
-    onDelta: (event) => queue({ seq: 0, at: Date.now(), event }),
+    onDelta: (event) => {
+      pendingText.push(event);
+      soon();
+    },
     onReset: () => {
       pending = [];
+      pendingText = [];
+      resetStream();
       run.value = EMPTY_RUN;
     },
     onConnection: (state) => {
@@ -256,11 +293,21 @@ function listen(id: string, afterSeq: number): void {
 /** Events are folded once a frame: a burst of a thousand is one change of the page. */
 function queue(item: Timestamped): void {
   pending.push(item);
+  soon();
+}
+
+function soon(): void {
   frame ??= requestAnimationFrameOrSoon(() => {
     frame = null;
-    const items = pending;
+    const [items, text] = [pending, pendingText];
     pending = [];
-    take(fold(run.peek(), items));
+    pendingText = [];
+    addDeltas(text);
+    if (!items.length) return;
+    batch(() => {
+      for (const { event } of items) settle(event);
+      take(fold(run.peek(), items));
+    });
   });
 }
 
@@ -312,17 +359,27 @@ export async function stop(): Promise<void> {
   }
 }
 
+/** A new run of the same request. */
 export async function runAgain(): Promise<void> {
+  await startAgain(api.rerun);
+}
+
+/** A language model's run that was broken off goes on after its last judged turn. */
+export async function resume(): Promise<void> {
+  await startAgain(api.resumeRun);
+}
+
+async function startAgain(call: (id: string) => Promise<RunSummary>): Promise<void> {
   const id = runId.value;
   if (!id || submitting.value) return;
   submitting.value = true;
   try {
-    const created = await api.rerun(id);
+    const created = await call(id);
     const owner = docs.documents.value.find((it) => it.runId === id);
     if (owner) docs.update(owner.id, { runId: created.id });
     follow(created, true);
   } catch (error) {
-    sayError(error, () => void runAgain());
+    sayError(error, () => void startAgain(call));
   } finally {
     submitting.value = false;
   }
