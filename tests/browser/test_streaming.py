@@ -95,7 +95,8 @@ def test_a_killed_model_is_waited_for_and_the_run_resumed(
     expect(page.locator(".agent-live")).to_contain_text("__global__")
     expect(page.locator(".turn-chip").first).to_contain_text("verified")
     endpoint.kill()
-    expect(page.locator(".agent-step.tone-warn").first).to_contain_text("waiting for the model, attempt 2 of 3")
+    waits = page.locator(".agent-step.tone-warn")
+    expect(waits.first).to_contain_text("waiting for the model, attempt 2 of 3")
     expect(page.locator(".strip")).to_contain_text("no answer from the model")
     assert page.locator(".agent-live").count() == 0
     endpoint.start([{"says": kernel(512)}])
