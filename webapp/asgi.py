@@ -1,4 +1,5 @@
-"""The ASGI application: HTTP to Django, websockets to the consumers, after the origin and the session."""
+"""The ASGI application: HTTP to Django, websockets to the consumers, after the token, or the
+origin and the session."""
 
 from __future__ import annotations
 
@@ -16,10 +17,13 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 import webapp.celery  # noqa: E402, F401  (the default app, through which tasks are sent)
 from webapp.common.origins import SameOrigin  # noqa: E402
 from webapp.runs.routing import websocket_urlpatterns  # noqa: E402
+from webapp.workspaces.authentication import TokenOrBrowser  # noqa: E402
+
+websockets = URLRouter(websocket_urlpatterns)
 
 application = ProtocolTypeRouter(
     {
         "http": http,
-        "websocket": SameOrigin(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
+        "websocket": TokenOrBrowser(websockets, SameOrigin(AuthMiddlewareStack(websockets))),
     }
 )

@@ -6,7 +6,9 @@ import contextlib
 import os
 import secrets
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 
 def secret_key(folder: Path) -> str:
@@ -37,3 +39,42 @@ def words(name: str, default: str = "") -> list[str]:
 
 def flag(name: str) -> bool:
     return os.environ.get(name, "").strip().lower() in ("1", "true", "yes", "on")
+
+
+def limit(name: str, default: int | None) -> int | None:
+    """A number from 0 up; "none" is no limit."""
+    text = os.environ.get(name, "").strip().lower()
+    if not text:
+        return default
+    if text == "none":
+        return None
+    if not text.isdecimal():
+        raise ValueError(f"{name}={text!r} is no limit: give a number from 0 up, or none")
+    return int(text)
+
+
+@dataclass(frozen=True)
+class Mail:
+    """A mail server."""
+
+    server: tuple[str, int, str, str]  # host, port, user, password
+    security: str  # "tls" from the start, "starttls", "none"
+
+
+#: Scheme of a mail server's address: its security and usual port.
+_MAIL = {"smtps": ("tls", 465), "smtp": ("starttls", 587), "smtp+plain": ("none", 25)}
+
+
+def mail(name: str) -> Mail | None:
+    """The mail server of an address, smtp://user:password@host:587; None when there is none."""
+    text = url(name)
+    if not text:
+        return None
+    parts = urlsplit(text)
+    if parts.scheme not in _MAIL or not parts.hostname:
+        raise ValueError(
+            f"{name} is no mail server: give smtp://user:password@host, smtps:// or smtp+plain://"
+        )
+    security, port = _MAIL[parts.scheme]
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    return Mail((parts.hostname, parts.port or port, user, password), security)

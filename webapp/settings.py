@@ -10,7 +10,7 @@ import os
 import tempfile
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import dj_database_url
 from csp.constants import NONE, SELF, UNSAFE_INLINE
@@ -18,6 +18,7 @@ from csp.constants import NONE, SELF, UNSAFE_INLINE
 from sandbox.home import home
 from sandbox.targets import DEFAULT_TARGET
 from webapp import environment
+from webapp.live import resources, resources_workspaces
 
 PACKAGE = Path(__file__).resolve().parent
 HOME = home()
@@ -64,6 +65,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "webapp.workspaces.sessions.SeenMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -153,6 +155,19 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 
+# --- Mail ---------------------------------------------------------------------------------------------------
+
+_mail = environment.mail("KERNELWRIGHT_MAIL_URL")
+#: Whether mail leaves this machine; else it is written into files, and whoever invites hands the link over.
+MAIL_CONFIGURED = _mail is not None
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if _mail else 'filebased'}.EmailBackend"
+EMAIL_FILE_PATH = HOME / "mail"
+EMAIL_HOST, EMAIL_PORT, EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _mail.server if _mail else ("", 0, "", "")
+EMAIL_USE_TLS = _mail is not None and _mail.security == "starttls"
+EMAIL_USE_SSL = _mail is not None and _mail.security == "tls"
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = os.environ.get("KERNELWRIGHT_MAIL_FROM", "").strip() or "kernelwright@localhost"
+
 # --- What a browser is told ---------------------------------------------------------------------------------
 
 _behind_tls = bool(CSRF_TRUSTED_ORIGINS) and all(o.startswith("https://") for o in CSRF_TRUSTED_ORIGINS)
@@ -209,23 +224,37 @@ TURNS_DEFAULT_LLM = 12
 SECONDS_DEFAULT_LLM = 3600.0
 TURNS_MAX = 50
 TURNS_MAX_LLM = 200
-#: Unfinished runs one user may have.
-RUNS_OPEN_MAX = 20
 #: Unfinished evaluations one user may have: two full batches.
 EVALUATIONS_OPEN_MAX = 200
 #: Requests a minute of one user; the page itself is far below.
 API_READS_PER_MINUTE = int(os.environ.get("KERNELWRIGHT_API_READS_PER_MINUTE", "1200"))
 API_WRITES_PER_MINUTE = int(os.environ.get("KERNELWRIGHT_API_WRITES_PER_MINUTE", "240"))
+#: What a user may use over all workspaces, and a workspace as a whole; None: no limit.
+QUOTAS: dict[str, dict[str, int | None]] = {
+    "user": {
+        "runs_at_once": environment.limit("KERNELWRIGHT_USER_RUNS", 20),
+        "gpu_seconds": environment.limit("KERNELWRIGHT_USER_GPU_SECONDS", None),
+        "model_tokens": environment.limit("KERNELWRIGHT_USER_MODEL_TOKENS", None),
+    },
+    "workspace": {
+        "runs_at_once": environment.limit("KERNELWRIGHT_WORKSPACE_RUNS", 100),
+        "gpu_seconds": environment.limit("KERNELWRIGHT_WORKSPACE_GPU_SECONDS", None),
+        "model_tokens": environment.limit("KERNELWRIGHT_WORKSPACE_MODEL_TOKENS", None),
+    },
+}
 RUN_TARGET = os.environ.get("KERNELWRIGHT_TARGET", "").strip() or DEFAULT_TARGET
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["webapp.common.authentication.SessionAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "webapp.workspaces.authentication.TokenAuthentication",
+        "webapp.common.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["webapp.workspaces.permissions.Allowed"],
     "DEFAULT_PARSER_CLASSES": ["webapp.common.bodies.JsonParser"],
     "DEFAULT_RENDERER_CLASSES": ["webapp.common.bodies.JsonRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_THROTTLE_CLASSES": ["webapp.common.limits.PerMinute"],
-    "EXCEPTION_HANDLER": "webapp.common.problems.exception_handler",
+    "EXCEPTION_HANDLER": "webapp.workspaces.problems.exception_handler",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 SPECTACULAR_SETTINGS = {
@@ -245,6 +274,15 @@ SPECTACULAR_SETTINGS = {
         "ProtocolChoice": ["auto", "rewrite", "tools"],
         "BackendChoiceEnum": ["auto", "emulator", "gpu"],
         "BackendEnum": ["emulator", "gpu"],
+        **{
+            name: [(value, value) for value in get_args(choices)]
+            for name, choices in {
+                "InvitationState": resources_workspaces.InvitationState,
+                "QuotaName": resources_workspaces.QuotaName,
+                "RoleName": resources_workspaces.RoleName,
+                "RunState": resources.RunState,
+            }.items()
+        },
     },
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

@@ -15,9 +15,12 @@ from webapp.gallery.urls import api_urlpatterns as gallery_api
 from webapp.ide.urls import pages_urlpatterns as ide_pages
 from webapp.language_models.urls import api_urlpatterns as language_models_api
 from webapp.runs.urls import api_urlpatterns as runs_api
+from webapp.workspaces.urls import api_urlpatterns as workspaces_api
+from webapp.workspaces.urls import pages_urlpatterns as workspaces_pages
 
 api = [
     *accounts_api,
+    *workspaces_api,
     *gallery_api,
     *language_models_api,
     *runs_api,
@@ -31,6 +34,7 @@ api = [
 urlpatterns = [
     *ide_pages,
     *accounts_pages,
+    *workspaces_pages,
     path("api/v1/", include((api, "api"))),
     path("admin/", admin.site.urls),
 ]

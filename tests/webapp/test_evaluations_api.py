@@ -194,7 +194,7 @@ def test_a_running_judgement_hears_that_it_is_to_stop(user: User, by: str) -> No
         assert time.monotonic() < deadline
         time.sleep(0.02)
     if by == "a user":
-        assert services.evaluation_cancel(record=record).state == "cancelling"
+        assert services.evaluation_cancel(user=record.owner, record=record).state == "cancelling"
     else:
         stopping.set()
     thread.join(10)

@@ -68,7 +68,7 @@ def test_cancel_reaches_the_engine_within_a_second(make_run: MakeRun) -> None:
     run = make_run("wait")
     thread = execute_in_thread(run)
     asked = time.monotonic()
-    assert services.agent_run_cancel(run=run).state == "cancelling"
+    assert services.agent_run_cancel(user=run.owner, run=run).state == "cancelling"
     thread.join(10)
     assert time.monotonic() - asked < 1.0
     run.refresh_from_db()

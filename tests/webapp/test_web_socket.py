@@ -69,7 +69,7 @@ async def test_hints_that_get_lost_are_made_up_for(
         await it.connect()
         await it.say({"type": "hello", "after_seq": 0})
         await it.hear_until_live()
-        await in_background(lambda: services.agent_run_cancel(run=run))
+        await in_background(lambda: services.agent_run_cancel(user=run.owner, run=run))
         frames = await it.hear_until_live()
         assert [frame["type"] for frame in frames] == ["event", "live"]
 
@@ -168,7 +168,7 @@ async def test_a_deleted_run_ends_the_connection(browser: Client, make_run: Make
         await it.connect()
         await it.say({"type": "hello", "after_seq": 0})
         await it.hear_until_live()
-        await in_background(lambda: services.agent_run_delete(run=run))
+        await in_background(lambda: services.agent_run_delete(user=run.owner, run=run))
         assert await it.closed_with() == consumers.NOT_FOUND
 
 

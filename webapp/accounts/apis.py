@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.middleware.csrf import get_token
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -13,6 +15,8 @@ from webapp.live.resources import Session
 
 
 class SessionApi(APIView):
+    actions: ClassVar = {"GET": "account.view"}
+
     @extend_schema(responses=Session, operation_id="session_get", tags=["session"])
     def get(self, request: Request) -> Response:
         """Who is signed in, what a run can be asked for, and the CSRF token."""

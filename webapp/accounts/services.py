@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 from datetime import timedelta
 
 from django.db import transaction
 from django.utils import timezone
 
 from webapp.accounts.models import SignInLink, User
+from webapp.common.secrets import secret, secret_hash
 
 OWNER = "owner"
 LINK_LIFETIME = timedelta(hours=1)
@@ -28,11 +27,11 @@ def owner_ensure() -> User:
 
 def sign_in_link_create(*, user: User, lifetime: timedelta = LINK_LIFETIME) -> str:
     """A token for `/enter/<token>`. The user's earlier unused links stop working."""
-    token = secrets.token_urlsafe(32)
+    token = secret()
     now = timezone.now()
     with transaction.atomic():
         SignInLink.objects.filter(user=user, used_at=None).delete()
-        SignInLink.objects.create(user=user, token_hash=_hash(token), expires_at=now + lifetime)
+        SignInLink.objects.create(user=user, token_hash=secret_hash(token), expires_at=now + lifetime)
     return token
 
 
@@ -40,13 +39,9 @@ def sign_in_link_use(token: str) -> User | None:
     """The link's user, the first time and in time; None otherwise, whatever the reason."""
     now = timezone.now()
     links = SignInLink.objects.filter(
-        token_hash=_hash(token), used_at=None, expires_at__gt=now, user__is_active=True
+        token_hash=secret_hash(token), used_at=None, expires_at__gt=now, user__is_active=True
     )
     # One UPDATE, so that of two requests at once only one gets in.
     if not links.update(used_at=now):
         return None
-    return SignInLink.objects.select_related("user").get(token_hash=_hash(token)).user
-
-
-def _hash(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
+    return SignInLink.objects.select_related("user").get(token_hash=secret_hash(token)).user

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from drf_spectacular.utils import extend_schema
 from pydantic import RootModel
 from rest_framework.request import Request
@@ -18,6 +20,8 @@ class FindingList(RootModel[list[Finding]]):
 
 
 class DoctorApi(APIView):
+    actions: ClassVar = {"GET": "server.view"}
+
     @extend_schema(operation_id="doctor", tags=["session"], responses=FindingList)
     def get(self, request: Request) -> Response:
         """What this server's machine can do, and how to get what is missing. Takes a second or two."""

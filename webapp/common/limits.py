@@ -61,5 +61,9 @@ def set_headers(request: HttpRequest, response: HttpResponse) -> None:
     state: Any = getattr(request, "rate_limit", None)
     if state is not None:
         policy, quota, left, seconds = state
-        response["RateLimit-Policy"] = f'"{policy}";q={quota};w={WINDOW_SECONDS}'
-        response["RateLimit"] = f'"{policy}";r={left};t={seconds}'
+        # A view may have told of other limits already.
+        for name, item in (
+            ("RateLimit-Policy", f'"{policy}";q={quota};w={WINDOW_SECONDS}'),
+            ("RateLimit", f'"{policy}";r={left};t={seconds}'),
+        ):
+            response[name] = f"{response[name]}, {item}" if name in response else item

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.urls import reverse
@@ -30,10 +30,21 @@ from webapp.workspaces.selectors import workspace_visible_to
 TAGS = ["evaluations"]
 PROBLEM = OpenApiResponse(ProblemDocument, description="What is wrong and what to do")
 NOT_FOUND = {404: OpenApiResponse(ProblemDocument, description="No such evaluation, or not for you")}
-REFUSED: dict[int, Any] = {400: PROBLEM, 404: PROBLEM, 409: PROBLEM, 413: PROBLEM, 429: PROBLEM, 503: PROBLEM}
+DENIED = {403: OpenApiResponse(ProblemDocument, description="Above your role, or outside the token's scopes")}
+REFUSED: dict[int, Any] = {
+    400: PROBLEM,
+    403: PROBLEM,
+    404: PROBLEM,
+    409: PROBLEM,
+    413: PROBLEM,
+    429: PROBLEM,
+    503: PROBLEM,
+}
 
 
 class EvaluationsApi(APIView):
+    actions: ClassVar = {"GET": "evaluation.view", "POST": "evaluation.create"}
+
     @extend_schema(
         operation_id="evaluations_list",
         tags=TAGS,
@@ -81,6 +92,8 @@ class EvaluationsApi(APIView):
 
 
 class EvaluationApi(APIView):
+    actions: ClassVar = {"GET": "evaluation.view", "DELETE": "evaluation.delete"}
+
     @extend_schema(operation_id="evaluations_get", tags=TAGS, responses={200: EvaluationDetail, **NOT_FOUND})
     def get(self, request: Request, evaluation_id: UUID) -> Response:
         """One evaluation, with what was asked and what the judge found out."""
@@ -88,28 +101,37 @@ class EvaluationApi(APIView):
         return Response(serializers.evaluation_detail(record))
 
     @extend_schema(
-        operation_id="evaluations_delete", tags=TAGS, responses={204: None, 409: PROBLEM, **NOT_FOUND}
+        operation_id="evaluations_delete",
+        tags=TAGS,
+        responses={204: None, 409: PROBLEM, **DENIED, **NOT_FOUND},
     )
     def delete(self, request: Request, evaluation_id: UUID) -> Response:
         """Deletes an evaluation that has ended."""
-        services.evaluation_delete(record=selectors.evaluation_visible_to(request.user, evaluation_id))
+        user = signed_in(request.user)
+        record = selectors.evaluation_visible_to(user, evaluation_id)
+        services.evaluation_delete(user=user, record=record)
         return Response(status=204)
 
 
 class EvaluationCancelApi(APIView):
+    actions: ClassVar = {"POST": "evaluation.cancel"}
+
     @extend_schema(
         operation_id="evaluations_cancel",
         tags=TAGS,
         request=None,
-        responses={200: EvaluationDetail, **NOT_FOUND},
+        responses={200: EvaluationDetail, **DENIED, **NOT_FOUND},
     )
     def post(self, request: Request, evaluation_id: UUID) -> Response:
         """Stops a judgement with all its processes. Does nothing to one that has ended."""
         record = selectors.evaluation_visible_to(request.user, evaluation_id)
-        return Response(serializers.evaluation_detail(services.evaluation_cancel(record=record)))
+        record = services.evaluation_cancel(user=signed_in(request.user), record=record)
+        return Response(serializers.evaluation_detail(record))
 
 
 class EvaluationBatchesApi(APIView):
+    actions: ClassVar = {"POST": "evaluation.create"}
+
     @extend_schema(
         operation_id="evaluation_batches_create",
         tags=TAGS,
@@ -132,6 +154,8 @@ class EvaluationBatchesApi(APIView):
 
 
 class EvaluationBatchApi(APIView):
+    actions: ClassVar = {"GET": "evaluation.view"}
+
     @extend_schema(
         operation_id="evaluation_batches_get", tags=TAGS, responses={200: EvaluationBatch, **NOT_FOUND}
     )
@@ -141,16 +165,18 @@ class EvaluationBatchApi(APIView):
 
 
 class EvaluationBatchCancelApi(APIView):
+    actions: ClassVar = {"POST": "evaluation.cancel"}
+
     @extend_schema(
         operation_id="evaluation_batches_cancel",
         tags=TAGS,
         request=None,
-        responses={200: EvaluationBatch, **NOT_FOUND},
+        responses={200: EvaluationBatch, **DENIED, **NOT_FOUND},
     )
     def post(self, request: Request, batch_id: UUID) -> Response:
         """Stops all of a batch that has not ended."""
         batch = selectors.batch_visible_to(request.user, batch_id)
-        services.evaluation_batch_cancel(batch=batch)
+        services.evaluation_batch_cancel(user=signed_in(request.user), batch=batch)
         return Response(serializers.batch_detail(batch))
 
 

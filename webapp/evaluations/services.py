@@ -29,7 +29,10 @@ from webapp.evaluations.models import EvaluationBatch, EvaluationRecord
 from webapp.live.feed import feed
 from webapp.live.resources import EvaluationBatchCreate, EvaluationCreate, EvaluationItem
 from webapp.live.worker import busy, stopping
-from webapp.workspaces.models import Workspace
+from webapp.workspaces import audit
+from webapp.workspaces.access import require
+from webapp.workspaces.models import QuotaKind, Workspace
+from webapp.workspaces.quotas import quota_check, usage_add
 from webapp.workspaces.selectors import workspace_visible_to
 
 logger = logging.getLogger(__name__)
@@ -55,6 +58,7 @@ def evaluation_create(
     Http404 for a workspace that the user cannot see.
     """
     workspace = workspace_visible_to(user, request.workspace)
+    require(user, "evaluation.create", workspace)
 
     def create() -> EvaluationRecord:
         return _insert(user=user, workspace=workspace, items=[request])[0]
@@ -74,6 +78,7 @@ def evaluation_batch_create(
 ) -> tuple[EvaluationBatch, bool]:
     """All of a batch or none of it; else as above."""
     workspace = workspace_visible_to(user, request.workspace)
+    require(user, "evaluation.create", workspace)
 
     def create() -> EvaluationBatch:
         with transaction.atomic():
@@ -115,8 +120,17 @@ def _insert(
         )
         for place, item in enumerate(items)
     ]
+    gpu = any(item.backend != "emulator" for item in items)
     with transaction.atomic():
+        quota_check(user=user, workspace=workspace, kinds=[QuotaKind.GPU_SECONDS] if gpu else [])
         EvaluationRecord.objects.bulk_create(records)
+        audit.record(
+            "evaluation.create",
+            actor=user,
+            workspace=workspace,
+            thing=batch or records[0],
+            detail={"candidates": len(records)},
+        )
         for record in records:
             transaction.on_commit(partial(_enqueue, record))
     return records
@@ -135,8 +149,17 @@ def _enqueue(record: EvaluationRecord) -> None:
 # --- Stopped, deleted ---------------------------------------------------------------------------------------
 
 
-def evaluation_cancel(*, record: EvaluationRecord) -> EvaluationRecord:
-    """Ends a queued one at once, asks a running one to stop, leaves an ended one alone."""
+def evaluation_cancel(*, user: User, record: EvaluationRecord) -> EvaluationRecord:
+    """Ends a queued one at once, asks a running one to stop, leaves an ended one alone. Raises Denied."""
+    require(user, "evaluation.cancel", record)
+    if _cancelled(record):
+        audit.record("evaluation.cancel", actor=user, workspace=record.workspace_id, thing=record)
+    record.refresh_from_db()
+    return record
+
+
+def _cancelled(record: EvaluationRecord) -> bool:
+    """Whether there was something to stop."""
     with transaction.atomic():
         locked = EvaluationRecord.objects.select_for_update().defer(*selectors.LARGE).get(pk=record.pk)
         if locked.state == State.QUEUED:
@@ -144,23 +167,28 @@ def evaluation_cancel(*, record: EvaluationRecord) -> EvaluationRecord:
         elif locked.state == State.RUNNING:
             locked.state = State.CANCELLING
             locked.save(update_fields=["state", "changed_at"])
-    record.refresh_from_db()
-    return record
+        else:
+            return False
+    return True
 
 
-def evaluation_batch_cancel(*, batch: EvaluationBatch) -> None:
-    """Stops all of a batch that has not ended."""
+def evaluation_batch_cancel(*, user: User, batch: EvaluationBatch) -> None:
+    """Stops all of a batch that has not ended. Raises Denied."""
+    require(user, "evaluation.cancel", batch)
     for record in EvaluationRecord.objects.filter(batch=batch, ended_at=None).defer(*selectors.LARGE):
-        evaluation_cancel(record=record)
+        _cancelled(record)
+    audit.record("evaluation.cancel", actor=user, workspace=batch.workspace_id, thing=batch)
 
 
-def evaluation_delete(*, record: EvaluationRecord) -> None:
-    """Raises ProblemError while it has not ended."""
+def evaluation_delete(*, user: User, record: EvaluationRecord) -> None:
+    """Raises Denied, and ProblemError while it has not ended."""
+    require(user, "evaluation.delete", record)
     with transaction.atomic():
         locked = EvaluationRecord.objects.select_for_update().defer(*selectors.LARGE).get(pk=record.pk)
         if not locked.has_ended:
             detail = "Only an ended evaluation can be deleted. Stop it first."
             raise ProblemError(409, "evaluation-not-ended", detail)
+        audit.record("evaluation.delete", actor=user, workspace=locked.workspace_id, thing=locked)
         locked.delete()
 
 
@@ -188,7 +216,16 @@ def evaluation_end(
             "verdict": evaluation.verdict,
             "score": evaluation.score,
         }
-    return bool(EvaluationRecord.objects.filter(pk=record.pk, ended_at=None).update(**changes))
+    with transaction.atomic():
+        ended = bool(EvaluationRecord.objects.filter(pk=record.pk, ended_at=None).update(**changes))
+        if ended and evaluation is not None and evaluation.backend == "gpu" and record.started_at:
+            usage_add(
+                workspace_id=record.workspace_id,
+                user_id=record.owner_id,
+                kind=QuotaKind.GPU_SECONDS,
+                amount=(now - record.started_at).total_seconds(),
+            )
+    return ended
 
 
 # --- Worked on ----------------------------------------------------------------------------------------------

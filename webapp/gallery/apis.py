@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from pydantic import RootModel
 from rest_framework.request import Request
@@ -18,6 +20,8 @@ class ExampleList(RootModel[tuple[ExampleItem, ...]]):
 
 
 class ExamplesApi(APIView):
+    actions: ClassVar = {"GET": "server.view"}
+
     @extend_schema(operation_id="examples_list", tags=["gallery"], responses=ExampleList)
     def get(self, request: Request) -> Response:
         """The examples with their sources, and the recordings."""
@@ -25,6 +29,8 @@ class ExamplesApi(APIView):
 
 
 class RecordingApi(APIView):
+    actions: ClassVar = {"GET": "server.view"}
+
     @extend_schema(
         operation_id="recordings_get",
         tags=["gallery"],

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.core.exceptions import ValidationError
 from django.http import Http404
 from django.urls import reverse
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from pydantic import RootModel
-from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -33,27 +34,8 @@ class ModelList(RootModel[list[ModelInfo]]):
     """The default first."""
 
 
-class StaffWrites(BasePermission):
-    """Everybody signed in may read; writing needs what the admin page needs."""
-
-    message = "Only an administrator may set up language models."
-
-    def has_permission(self, request: Request, view: APIView) -> bool:
-        user = request.user
-        if not user.is_authenticated:
-            return False
-        return request.method in SAFE_METHODS or bool(
-            user.is_staff and user.has_perm("language_models.change_languagemodel")
-        )
-
-
-class StaffOnly(StaffWrites):
-    def has_permission(self, request: Request, view: APIView) -> bool:
-        return bool(request.user.is_staff and request.user.has_perm("language_models.change_languagemodel"))
-
-
 class ModelsApi(APIView):
-    permission_classes = (StaffWrites,)
+    actions: ClassVar = {"GET": "model.view", "POST": "model.edit"}
 
     @extend_schema(operation_id="models_list", tags=TAGS, responses=ModelList)
     def get(self, request: Request) -> Response:
@@ -76,7 +58,7 @@ class ModelsApi(APIView):
 
 
 class ModelApi(APIView):
-    permission_classes = (StaffOnly,)
+    actions: ClassVar = {"GET": "model.edit", "PATCH": "model.edit", "DELETE": "model.edit"}
 
     @extend_schema(operation_id="models_get", tags=TAGS, responses=ModelSettings)
     def get(self, request: Request, model_id: int) -> Response:
@@ -101,7 +83,7 @@ class ModelApi(APIView):
 
 
 class ModelTryApi(APIView):
-    permission_classes = (StaffOnly,)
+    actions: ClassVar = {"POST": "model.edit"}
 
     @extend_schema(operation_id="models_try", tags=TAGS, request=None, responses=ModelTried)
     def post(self, request: Request, model_id: int) -> Response:

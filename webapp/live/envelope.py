@@ -5,8 +5,8 @@ it, in order, then `live`; after that, events as they are stored, `live` again w
 `/ws/runs?workspace=slug`: no hello; a `run` frame whenever a run of the workspace (without one: the user's
 own) is new or has changed.
 
-Close codes: 4400 not understood, 4401 not signed in, 4404 no such run or workspace (deleted, or not for
-this user). A handshake from a foreign origin is refused.
+Close codes: 4400 not understood, 4401 not signed in, 4403 not allowed, 4404 no such run or
+workspace (deleted, or not for this user). A handshake from a foreign origin is refused.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from agent import events
 from sandbox import types
 from sandbox.tasks.base import Language
 from webapp.live import envelope, resources
+from webapp.live import resources_workspaces as teams
 
 TARGET = Path(__file__).resolve().parents[2] / "frontend" / "src" / "generated" / "events.ts"
 
@@ -41,12 +42,29 @@ RESPONSES: tuple[type[BaseModel], ...] = (
     resources.Session,
     resources.Finding,
     resources.ProblemDocument,
+    teams.WorkspaceList,
+    teams.WorkspaceDetail,
+    teams.MemberList,
+    teams.InvitationList,
+    teams.InvitationCreated,
+    teams.TokenList,
+    teams.TokenCreated,
+    teams.SessionList,
+    teams.AuditPage,
+    teams.UsageReport,
 )
 REQUESTS: tuple[type[BaseModel], ...] = (
     resources.RunCreate,
     resources.EvaluationCreate,
     resources.EvaluationBatchCreate,
     envelope.HelloFrame,
+    teams.WorkspaceCreate,
+    teams.WorkspaceEdit,
+    teams.MemberEdit,
+    teams.InvitationCreate,
+    teams.InvitationAccept,
+    teams.TokenCreate,
+    teams.QuotaSettings,
 )
 
 UNIONS: dict[str, tuple[type[BaseModel], ...]] = {
@@ -61,6 +79,9 @@ LITERALS = {
     "RunState": resources.RunState,
     "Language": Language,
     "BackendChoice": resources.BackendChoice,
+    "RoleName": teams.RoleName,
+    "ScopeName": teams.ScopeName,
+    "QuotaName": teams.QuotaName,
 }
 
 

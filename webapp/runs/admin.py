@@ -9,6 +9,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from webapp.accounts.selectors import signed_in
 from webapp.runs import services
 from webapp.runs.models import AgentRun, RunEvent
 
@@ -53,11 +54,11 @@ class AgentRunAdmin(ReadOnly):
         return shown, counts, forbidden - {str(RunEvent._meta.verbose_name)}, protected
 
     def delete_model(self, request: HttpRequest, obj: AgentRun) -> None:
-        services.agent_run_delete(run=obj)
+        services.agent_run_delete(user=signed_in(request.user), run=obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[AgentRun]) -> None:
         for run in queryset:
-            services.agent_run_delete(run=run)
+            services.agent_run_delete(user=signed_in(request.user), run=run)
 
 
 @admin.register(RunEvent)

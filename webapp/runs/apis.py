@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import partial
 from pathlib import PurePath
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.http import HttpResponse, StreamingHttpResponse
@@ -25,12 +25,14 @@ from webapp.common.pagination import LIMIT, NewestFirst
 from webapp.live.resources import EventPage, ProblemDocument, RunCreate, RunDetail, RunPage
 from webapp.runs import selectors, serializers, services, streams
 from webapp.runs.models import AgentRun
+from webapp.workspaces.access import require
 from webapp.workspaces.selectors import workspace_visible_to
 
 EVENTS_MAX = 1000
 TAGS = ["runs"]
 PROBLEM = OpenApiResponse(ProblemDocument, description="What is wrong and what to do")
 NOT_FOUND = {404: OpenApiResponse(ProblemDocument, description="No such run, or not for you")}
+DENIED = {403: OpenApiResponse(ProblemDocument, description="Above your role, or outside the token's scopes")}
 
 
 def _number(minimum: int) -> dict[str, Any]:
@@ -38,6 +40,8 @@ def _number(minimum: int) -> dict[str, Any]:
 
 
 class RunsApi(APIView):
+    actions: ClassVar = {"GET": "run.view", "POST": "run.create"}
+
     @extend_schema(
         operation_id="runs_list",
         tags=TAGS,
@@ -65,7 +69,16 @@ class RunsApi(APIView):
         tags=TAGS,
         parameters=[idempotency.PARAMETER],
         request=RunCreate,
-        responses={202: RunDetail, 400: PROBLEM, 409: PROBLEM, 413: PROBLEM, 429: PROBLEM, 503: PROBLEM},
+        responses={
+            202: RunDetail,
+            400: PROBLEM,
+            409: PROBLEM,
+            413: PROBLEM,
+            429: PROBLEM,
+            503: PROBLEM,
+            **DENIED,
+            **NOT_FOUND,
+        },
     )
     def post(self, request: Request) -> Response:
         """Starts a run. Answers at once; follow it by its events or by the websocket `/ws/runs/{id}`."""
@@ -78,19 +91,26 @@ class RunsApi(APIView):
 
 
 class RunApi(APIView):
+    actions: ClassVar = {"GET": "run.view", "DELETE": "run.delete"}
+
     @extend_schema(operation_id="runs_get", tags=TAGS, responses={200: RunDetail, **NOT_FOUND})
     def get(self, request: Request, run_id: UUID) -> Response:
         """One run, with what it was asked and what its turns came to."""
         return Response(serializers.run_detail(selectors.run_visible_to(request.user, run_id)))
 
-    @extend_schema(operation_id="runs_delete", tags=TAGS, responses={204: None, 409: PROBLEM, **NOT_FOUND})
+    @extend_schema(
+        operation_id="runs_delete", tags=TAGS, responses={204: None, 409: PROBLEM, **DENIED, **NOT_FOUND}
+    )
     def delete(self, request: Request, run_id: UUID) -> Response:
         """Deletes a run that has ended, with its events."""
-        services.agent_run_delete(run=selectors.run_visible_to(request.user, run_id))
+        user, run = signed_in(request.user), selectors.run_visible_to(request.user, run_id)
+        require(user, "run.delete", run)
+        services.agent_run_delete(user=user, run=run)
         return Response(status=204)
 
 
 class RunEventsApi(APIView):
+    actions: ClassVar = {"GET": "run.view"}
     renderer_classes = (JsonRenderer, streams.EventStreamRenderer)
 
     @extend_schema(
@@ -133,22 +153,27 @@ class RunEventsApi(APIView):
 
 
 class RunCancelApi(APIView):
+    actions: ClassVar = {"POST": "run.cancel"}
+
     @extend_schema(
-        operation_id="runs_cancel", tags=TAGS, request=None, responses={200: RunDetail, **NOT_FOUND}
+        operation_id="runs_cancel", tags=TAGS, request=None, responses={200: RunDetail, **DENIED, **NOT_FOUND}
     )
     def post(self, request: Request, run_id: UUID) -> Response:
         """Stops a run with all its processes. Does nothing to a run that has ended."""
-        run = services.agent_run_cancel(run=selectors.run_visible_to(request.user, run_id))
+        run = selectors.run_visible_to(request.user, run_id)
+        run = services.agent_run_cancel(user=signed_in(request.user), run=run)
         return Response(serializers.run_detail(run))
 
 
 class RunRerunApi(APIView):
+    actions: ClassVar = {"POST": "run.create"}
+
     @extend_schema(
         operation_id="runs_rerun",
         tags=TAGS,
         parameters=[idempotency.PARAMETER],
         request=None,
-        responses={202: RunDetail, 429: PROBLEM, 503: PROBLEM, **NOT_FOUND},
+        responses={202: RunDetail, 429: PROBLEM, 503: PROBLEM, **DENIED, **NOT_FOUND},
     )
     def post(self, request: Request, run_id: UUID) -> Response:
         """Starts a new run of the same request."""
@@ -160,6 +185,8 @@ class RunRerunApi(APIView):
 
 
 class RunResumeApi(APIView):
+    actions: ClassVar = {"POST": "run.create"}
+
     @extend_schema(
         operation_id="runs_resume",
         tags=TAGS,
@@ -177,6 +204,8 @@ class RunResumeApi(APIView):
 
 
 class RunCandidateApi(APIView):
+    actions: ClassVar = {"GET": "run.view"}
+
     @extend_schema(
         operation_id="runs_candidate",
         tags=TAGS,

@@ -38,8 +38,10 @@ from webapp.live.envelope import (
 from webapp.runs.models import AgentRun
 from webapp.runs.selectors import events_after, runs_listed, runs_visible_to
 from webapp.runs.serializers import event_frame, run_summaries
+from webapp.workspaces.access import Denied, require
 from webapp.workspaces.models import Workspace
-from webapp.workspaces.selectors import workspace_visible_to, workspaces_visible_to
+from webapp.workspaces.selectors import Owned, workspace_visible_to, workspaces_visible_to
+from webapp.workspaces.tokens import token_user
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +55,7 @@ BATCH = 200
 #: Transactions may become visible in another order than their time stamps.
 OVERLAP = timedelta(seconds=5)
 
-NOT_UNDERSTOOD, NOT_SIGNED_IN, NOT_FOUND = 4400, 4401, 4404
+NOT_UNDERSTOOD, NOT_SIGNED_IN, NOT_ALLOWED, NOT_FOUND = 4400, 4401, 4403, 4404
 
 
 class _Gone(Exception):
@@ -115,6 +117,17 @@ class Live(AsyncWebsocketConsumer):
         """The close code for one who may not listen (any more); None for one who may."""
         raise NotImplementedError
 
+    async def denied(self, user: User, thing: Owned) -> int | None:
+        """The close code for one who sees this and may not listen, as by a token without the scope."""
+        try:
+            await database_sync_to_async(require)(user, "run.view", thing)
+        except Denied as error:
+            await database_sync_to_async(error.record)()
+            return NOT_ALLOWED
+        except Http404:
+            return NOT_FOUND
+        return None
+
     async def step(self) -> None:
         """Sends what there is to send."""
         raise NotImplementedError
@@ -160,7 +173,9 @@ class Live(AsyncWebsocketConsumer):
                     raise _Close(code)
 
     async def _user_now(self) -> User | AnonymousUser:
-        """Who is signed in by the session as it is stored now; the scope's was read at the handshake."""
+        """Who is signed in by the token or session as it is now; the scope's was read at the handshake."""
+        if (bearer := self.scope.get("bearer")) is not None:
+            return await database_sync_to_async(token_user)(bearer) or AnonymousUser()
         store = import_module(settings.SESSION_ENGINE).SessionStore
         user: User | AnonymousUser = await get_user({"session": store(self.scope["session"].session_key)})
         return user
@@ -182,8 +197,8 @@ class RunConsumer(Live):
         user = self.scope["user"]
         if not user.is_authenticated:
             return NOT_SIGNED_IN
-        visible = runs_visible_to(user).filter(pk=self.run_id)
-        return None if await database_sync_to_async(visible.exists)() else NOT_FOUND
+        run = await database_sync_to_async(runs_visible_to(user).filter(pk=self.run_id).first)()
+        return NOT_FOUND if run is None else await self.denied(user, run)
 
     async def hello(self, frame: HelloFrame) -> None:
         self.asked = frame.after_seq
@@ -248,7 +263,9 @@ class RunsConsumer(Live):
         if self.workspace is None:
             return NOT_FOUND
         visible = workspaces_visible_to(user).filter(pk=self.workspace.pk)
-        return None if await database_sync_to_async(visible.exists)() else NOT_FOUND
+        if not await database_sync_to_async(visible.exists)():
+            return NOT_FOUND
+        return await self.denied(user, self.workspace)
 
     def _workspace(self, slug: str | None) -> Workspace | None:
         try:

@@ -115,5 +115,11 @@ def queue_positions(runs: Sequence[AgentRun]) -> dict[UUID, int]:
     return dict(queued.values_list("pk", "place"))
 
 
-def open_runs_count(user: User) -> int:
-    return AgentRun.objects.filter(owner=user, ended_at=None).count()
+def open_runs_count(workspace: Workspace | None, user: User | None, since: object = None) -> int:
+    """Unfinished runs of a workspace (None: of any) that a user (None: anybody) started."""
+    runs = AgentRun.objects.filter(ended_at=None)
+    if workspace is not None:
+        runs = runs.filter(workspace=workspace)
+    if user is not None:
+        runs = runs.filter(owner=user.pk)
+    return runs.count()

@@ -9,7 +9,6 @@ from functools import partial
 from itertools import groupby
 from uuid import UUID
 
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -39,7 +38,10 @@ from webapp.live.resources import RunCreate
 from webapp.live.worker import busy, stopping
 from webapp.runs import queue, selectors, usage
 from webapp.runs.models import AgentRun, RunEvent
-from webapp.workspaces.models import Workspace
+from webapp.workspaces import audit
+from webapp.workspaces.access import require
+from webapp.workspaces.models import QuotaKind, Workspace
+from webapp.workspaces.quotas import quota_check
 from webapp.workspaces.selectors import workspace_visible_to
 
 logger = logging.getLogger(__name__)
@@ -93,9 +95,10 @@ def agent_run_create(*, user: User, request: RunCreate, idempotency_key: str = "
     """The run, and whether it is new: the same key with the same request gives the same run again.
 
     `request` has its defaults filled in. Raises ProblemError for a key that was used with another request,
-    Http404 for a workspace that the user cannot see.
+    for a quota that is used up, Denied or Http404 for a workspace in which the user may not.
     """
     workspace = workspace_visible_to(user, request.workspace)
+    require(user, "run.create", workspace)
     request = request.model_copy(update={"workspace": workspace.slug})
     return idempotency.created_once(
         user=user,
@@ -128,7 +131,8 @@ def _request_of(run: AgentRun) -> RunCreate:
 
 
 def agent_run_rerun(*, user: User, run: AgentRun, idempotency_key: str = "") -> tuple[AgentRun, bool]:
-    """A new run of the same request, in the same workspace; and whether it is new, as above."""
+    """A new run of the same request, in the same workspace; else as above."""
+    require(user, "run.create", run)
     return idempotency.created_once(
         user=user,
         key=idempotency_key,
@@ -144,8 +148,9 @@ def agent_run_rerun(*, user: User, run: AgentRun, idempotency_key: str = "") -> 
 def agent_run_resume(*, user: User, run: AgentRun, idempotency_key: str = "") -> tuple[AgentRun, bool]:
     """A new run that tells the judged turns of this one again and goes on after them; and whether it is new.
 
-    Raises ProblemError.
+    Raises as above.
     """
+    require(user, "run.create", run)
 
     def create() -> AgentRun:
         if not selectors.resumable(run):
@@ -178,15 +183,18 @@ def _run_insert(
     rerun_of: AgentRun | None = None,
     resumes: AgentRun | None = None,
 ) -> AgentRun:
-    if selectors.open_runs_count(user) >= settings.RUNS_OPEN_MAX:
-        detail = f"You have {settings.RUNS_OPEN_MAX} unfinished runs. Wait for one to end, or stop one."
-        raise ProblemError(429, "too-many-runs", detail, headers={"Retry-After": "10"})
     # `serializers.run_request` has filled these in.
     assert request.filename is not None
     assert request.language is not None
     assert request.target is not None
     assert request.turns is not None
+    kinds = [QuotaKind.RUNS_AT_ONCE]
+    if request.policy != "builtin":
+        kinds.append(QuotaKind.MODEL_TOKENS)
+    if request.backend != "emulator":
+        kinds.append(QuotaKind.GPU_SECONDS)
     with transaction.atomic():
+        quota_check(user=user, workspace=workspace, kinds=kinds)
         run = AgentRun.objects.create(
             owner=user,
             workspace=workspace,
@@ -208,6 +216,13 @@ def _run_insert(
             cost_limit=request.cost,
             resumes=resumes,
             turns_again=0 if resumes is None else selectors.judged_turn_count(resumes),
+        )
+        audit.record(
+            "run.create",
+            actor=user,
+            workspace=workspace,
+            thing=run,
+            detail={"filename": run.filename, "policy": run.policy, "backend": run.backend},
         )
         transaction.on_commit(partial(_enqueue, run))
         transaction.on_commit(partial(publish.run_changed, workspace.pk, run.pk))
@@ -233,8 +248,9 @@ def _enqueue(run: AgentRun) -> None:
 # --- Stopped, deleted ---------------------------------------------------------------------------------------
 
 
-def agent_run_cancel(*, run: AgentRun) -> AgentRun:
-    """Ends a queued run at once, asks a running one to stop, leaves an ended one alone."""
+def agent_run_cancel(*, user: User, run: AgentRun) -> AgentRun:
+    """Ends a queued run at once, asks a running one to stop, leaves an ended one alone. Raises Denied."""
+    require(user, "run.cancel", run)
     with transaction.atomic():
         locked = AgentRun.objects.select_for_update().get(pk=run.pk)
         if locked.state == State.QUEUED:
@@ -243,16 +259,20 @@ def agent_run_cancel(*, run: AgentRun) -> AgentRun:
             locked.state = State.CANCELLING
             locked.save(update_fields=["state", "changed_at"])
             transaction.on_commit(partial(publish.run_changed, locked.workspace_id, locked.pk))
+        else:
+            return locked
+        audit.record("run.cancel", actor=user, workspace=run.workspace_id, thing=run)
     run.refresh_from_db()
     return run
 
 
-def agent_run_delete(*, run: AgentRun) -> None:
-    """Raises ProblemError while the run has not ended."""
+def agent_run_delete(*, user: User, run: AgentRun) -> None:
+    """Raises ProblemError while the run has not ended. Who may is asked before: by REST, or by the admin."""
     with transaction.atomic():
         locked = AgentRun.objects.select_for_update().get(pk=run.pk)
         if not locked.has_ended:
             raise ProblemError(409, "run-not-ended", "Only an ended run can be deleted. Stop it first.")
+        audit.record("run.delete", actor=user, workspace=locked.workspace_id, thing=locked)
         transaction.on_commit(partial(publish.run_deleted, locked.pk))
         locked.delete()
 
@@ -407,6 +427,7 @@ def _apply(run: AgentRun, event: Event) -> None:
         case TurnStarted():
             run.turn_count = max(run.turn_count, event.turn)
         case TurnEnded():
+            usage.book_gpu(run, event)
             run.best_turn = event.best_turn
             if event.best_turn is None:
                 run.verdict = event.evaluation.verdict

@@ -1,9 +1,16 @@
-"""The books: what each run takes of its language model, written with the event that says so."""
+"""The books: what each run takes of its language model and of GPUs, written with the event that says so."""
 
 from __future__ import annotations
 
-from agent.events import Answered, Spent
+from datetime import datetime
+
+from django.db.models import F, Sum
+
+from agent.events import Answered, Spent, TurnEnded
+from webapp.accounts.models import User
 from webapp.runs.models import AgentRun, ModelUse
+from webapp.workspaces.models import QuotaKind, Workspace
+from webapp.workspaces.quotas import usage_add
 
 
 def book(run: AgentRun, event: Spent | Answered) -> None:
@@ -23,3 +30,27 @@ def book(run: AgentRun, event: Spent | Answered) -> None:
         if event.cost is not None:
             use.cost = (use.cost or 0.0) + event.cost
     use.save()
+
+
+def book_gpu(run: AgentRun, event: TurnEnded) -> None:
+    """The same for the seconds of a turn that was judged on a GPU, compiling and checking included."""
+    if event.evaluation.backend != "gpu" or event.turn <= run.turns_again:
+        return
+    usage_add(
+        workspace_id=run.workspace_id,
+        user_id=run.owner_id,
+        kind=QuotaKind.GPU_SECONDS,
+        amount=event.seconds,
+    )
+
+
+def tokens_since(workspace: Workspace | None, user: User | None, since: datetime) -> float:
+    """Tokens of language models, prompts and answers, in runs that began then or later, of a workspace (None:
+    of any) and of a user (None: of anybody)."""
+    uses = ModelUse.objects.filter(started_at__gte=since)
+    if workspace is not None:
+        uses = uses.filter(workspace=workspace)
+    if user is not None:
+        uses = uses.filter(user=user.pk)
+    total = uses.aggregate(total=Sum(F("prompt_tokens") + F("completion_tokens")))["total"]
+    return float(total or 0)

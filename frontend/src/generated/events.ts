@@ -49,6 +49,25 @@ export type BackendChoice =
   | "emulator"
   | "gpu";
 
+export type RoleName =
+  | "viewer"
+  | "author"
+  | "reviewer"
+  | "maintainer"
+  | "admin";
+
+export type ScopeName =
+  | "read"
+  | "runs:write"
+  | "evaluations:write"
+  | "reviews:write"
+  | "workspace:admin";
+
+export type QuotaName =
+  | "runs_at_once"
+  | "gpu_seconds"
+  | "model_tokens";
+
 /**
  * What the policy chose to do. `submit` hands the candidate to the judge; `source` is the whole of it.
  * `none`: it wrote nothing that could be judged; `reason` says why.
@@ -98,6 +117,28 @@ export interface ArrayInputInput {
   low?: number | null;
   high?: number | null;
   distribution?: "normal" | "uniform" | "heavy_tail" | "large_offset" | "cancellation" | "special" | "given" | null;
+}
+
+export interface AuditItem {
+  id: number;
+  at: string;
+  actor: string;
+  token_prefix: string;
+  action: string;
+  denied: boolean;
+  object_kind: string;
+  object_id: string;
+  object_title: string;
+  detail: Record<string, unknown>;
+  address: string;
+  request_id: string;
+}
+
+/** One page, newest first. */
+export interface AuditPage {
+  results: AuditItem[];
+  next: string | null;
+  previous: string | null;
 }
 
 export interface BaselineTime {
@@ -365,6 +406,45 @@ export interface Interval {
   high: number;
 }
 
+export interface InvitationAccept {
+  token: string;
+}
+
+/** Sent to `email`, where the server can send mail; else the answer has a link to hand over. */
+export interface InvitationCreate {
+  role: RoleName;
+  email?: string;
+  days?: number;
+}
+
+export interface InvitationCreated {
+  id: string;
+  email: string;
+  role: RoleName;
+  state: "open" | "accepted" | "revoked" | "expired";
+  invited_by: string | null;
+  accepted_by: string | null;
+  created_at: string;
+  expires_at: string;
+  mail: "sent" | "not_configured" | "failed" | "no_address";
+  link: string | null;
+}
+
+export interface InvitationInfo {
+  id: string;
+  email: string;
+  role: RoleName;
+  state: "open" | "accepted" | "revoked" | "expired";
+  invited_by: string | null;
+  accepted_by: string | null;
+  created_at: string;
+  expires_at: string;
+}
+
+export interface InvitationList {
+  results: InvitationInfo[];
+}
+
 /**
  * One launch, measured. Units: bytes, counts of warp-level requests, 32-byte sectors, ratios in 0..1.
  *
@@ -454,6 +534,21 @@ export interface Measured {
   type: "measured";
   turn: number;
   metrics: Metrics;
+}
+
+export interface Member {
+  user: number;
+  username: string;
+  role: RoleName;
+  since: string;
+}
+
+export interface MemberEdit {
+  role: RoleName;
+}
+
+export interface MemberList {
+  results: Member[];
 }
 
 export interface Metrics {
@@ -563,6 +658,26 @@ export interface ProblemDocument {
   instance: string;
   request_id: string;
   errors: FieldProblem[];
+}
+
+export interface QuotaSetting {
+  kind: QuotaName;
+  member?: number | null;
+  limit: number;
+}
+
+/** What the workspace's admins set. A limit of the server that is lower holds all the same. */
+export interface QuotaSettings {
+  quotas: QuotaSetting[];
+}
+
+export interface QuotaUseInfo {
+  kind: QuotaName;
+  of: "workspace" | "member" | "user";
+  used: number;
+  limit: number | null;
+  remaining: number | null;
+  resets_at: string | null;
 }
 
 /** Replace lines [start_line, end_line) of the base version, 1-based, by `text` (whole lines). */
@@ -732,6 +847,20 @@ export interface Session {
   version: string;
 }
 
+/** A browser that is signed in as you. */
+export interface SessionInfo {
+  id: string;
+  current: boolean;
+  agent: string;
+  address: string;
+  signed_in_at: string;
+  last_seen_at: string;
+}
+
+export interface SessionList {
+  results: SessionInfo[];
+}
+
 /** What one request to a language model took, with all its attempts, failed ones too. */
 export interface Spent {
   type: "spent";
@@ -807,6 +936,44 @@ export interface Timing {
   implausible: string;
 }
 
+export interface TokenCreate {
+  name: string;
+  scopes: ScopeName[];
+  workspace?: string | null;
+  days?: number;
+}
+
+export interface TokenCreated {
+  id: string;
+  name: string;
+  prefix: string;
+  user: string;
+  workspace: string | null;
+  scopes: ScopeName[];
+  created_at: string;
+  expires_at: string;
+  revoked_at: string | null;
+  last_used_at: string | null;
+  token: string;
+}
+
+export interface TokenInfo {
+  id: string;
+  name: string;
+  prefix: string;
+  user: string;
+  workspace: string | null;
+  scopes: ScopeName[];
+  created_at: string;
+  expires_at: string;
+  revoked_at: string | null;
+  last_used_at: string | null;
+}
+
+export interface TokenList {
+  results: TokenInfo[];
+}
+
 /** The policy used one of its tools, and what it was told. */
 export interface ToolUsed {
   type: "tool";
@@ -844,6 +1011,11 @@ export interface TurnSummary {
   reflection: string;
 }
 
+export interface UsageReport {
+  month: string;
+  quotas: QuotaUseInfo[];
+}
+
 export interface UserInfo {
   id: number;
   username: string;
@@ -866,6 +1038,40 @@ export interface Verified {
   type: "verified";
   turn: number;
   verification: Verification;
+}
+
+export interface WorkspaceCreate {
+  slug: string;
+  name: string;
+}
+
+/** The answer's ETag is its version: send it as If-Match with a change of the settings. */
+export interface WorkspaceDetail {
+  slug: string;
+  name: string;
+  personal: boolean;
+  role: RoleName;
+  created_at: string;
+  members: number;
+  actions: string[];
+}
+
+/** What is absent stays. */
+export interface WorkspaceEdit {
+  slug?: string | null;
+  name?: string | null;
+}
+
+export interface WorkspaceList {
+  results: WorkspaceSummary[];
+}
+
+export interface WorkspaceSummary {
+  slug: string;
+  name: string;
+  personal: boolean;
+  role: RoleName;
+  created_at: string;
 }
 
 export type RunEvent =
