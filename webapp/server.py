@@ -30,11 +30,14 @@ from webapp.celery import app as celery_app  # noqa: E402
 from webapp.common import services_found  # noqa: E402
 from webapp.common.jobs import STOP_SECONDS  # noqa: E402
 from webapp.language_models.services import environment_model_ensure, keys_seal_again  # noqa: E402
+from webapp.language_models.vllm import Vllm, vllm_forgotten  # noqa: E402
 from webapp.live import upkeep  # noqa: E402
 from webapp.live.worker import busy, stopping  # noqa: E402
 
 Say = Callable[[str], None]
 
+#: What this server has started beside itself, and how each is stopped: also where it ends at once.
+at_the_end: list[Callable[[], None]] = []
 #: How long open requests and websockets may take to end.
 CLOSE_SECONDS = 2
 FRAME_BYTES_MAX = 64 * 1024
@@ -56,6 +59,7 @@ def prepare(say: Say) -> None:
             raise Unprepared(f"{service.detail}. {service.how}")
         say(f"{service.name.replace('_', ' ')}: {service.detail}")
     environment_model_ensure()
+    vllm_forgotten()
     keys_seal_again()
     celery_app.loader.import_default_modules()  # every kind of work registers for upkeep
     if lost := upkeep.reconcile():
@@ -63,8 +67,11 @@ def prepare(say: Say) -> None:
         say(f"{lost} unfinished {what} of a server that is gone marked as interrupted")
 
 
-def run(listener: socket.socket, *, address: str, say: Say, began: float) -> int:
-    """Serves until told to stop. The exit code."""
+def run(listener: socket.socket, *, address: str, say: Say, began: float, vllm: Vllm | None = None) -> int:
+    """Serves until told to stop, with a vLLM beside it where one is given. The exit code."""
+    if vllm is not None:
+        at_the_end.append(vllm.stop)
+        vllm.start()
     if settings.WORKER_IN_PROCESS:
         start_worker()
     token = sign_in_link_create(user=owner_ensure())
@@ -85,6 +92,8 @@ def run(listener: socket.socket, *, address: str, say: Say, began: float) -> int
     print(f"Sign in with this link, once, within an hour: {address}/enter/{token}", flush=True)
     asyncio.run(server.serve(sockets=[listener]))
     stopping.set()
+    for stop in at_the_end:
+        stop()
     if not busy.wait_idle(STOP_SECONDS + 2):
         # A thread that does not come to its end would keep the process; its run is marked already.
         sys.stdout.flush()
@@ -134,4 +143,6 @@ def start_worker() -> None:
 
 
 def _end_now(sig: int, frame: FrameType | None) -> None:
+    for stop in at_the_end:
+        stop()
     os._exit(128 + sig)

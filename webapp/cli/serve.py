@@ -1,6 +1,7 @@
 """The web application, all in one process: pages, REST, websockets and, unless a broker is set, the worker.
 
 Example: kernelwright serve --port 8000
+         kernelwright serve --with-vllm Qwen/Qwen2.5-Coder-7B-Instruct
 
 With KERNELWRIGHT_BROKER_URL set, runs are worked on elsewhere: celery -A webapp worker
 """
@@ -12,8 +13,12 @@ import os
 import socket
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from webapp.cli.output import BAD_INPUT, say
+
+if TYPE_CHECKING:
+    from webapp.language_models.vllm import Vllm
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--host", default="127.0.0.1", help="address to listen on (default: only this machine)"
     )
     parser.add_argument("--port", type=int, default=8000, help="default: 8000")
+    parser.add_argument(
+        "--with-vllm",
+        metavar="MODEL",
+        help="start vLLM with this model, and stop it with the server",
+    )
+    parser.add_argument(
+        "--vllm-args", default="", metavar='"..."', help="for vllm serve: --max-model-len 16384, adapters"
+    )
 
 
 def main(options: argparse.Namespace) -> int:
@@ -40,11 +53,30 @@ def main(options: argparse.Namespace) -> int:
 
     with listener:
         try:
+            vllm = _vllm(options)
             prepare(say)
         except Unprepared as error:
             say(f"kernelwright: {error}")
             return BAD_INPUT
-        return run(listener, address=_address(listener), say=say, began=began)
+        return run(listener, address=_address(listener), say=say, began=began, vllm=vllm)
+
+
+def _vllm(options: argparse.Namespace) -> Vllm | None:
+    """Raises Unprepared."""
+    from sandbox.home import home
+    from webapp.language_models.vllm import Vllm, VllmMissing
+    from webapp.server import Unprepared
+
+    if not options.with_vllm:
+        if options.vllm_args:
+            raise Unprepared("--vllm-args are of --with-vllm MODEL, which is missing")
+        return None
+    try:
+        return Vllm(options.with_vllm, options.vllm_args, log=home() / "vllm.log", say=say)
+    except VllmMissing as missing:
+        raise Unprepared(str(missing)) from missing
+    except ValueError as error:
+        raise Unprepared(f"--vllm-args cannot be read: {error}") from error
 
 
 def _listen(host: str, port: int) -> socket.socket:
