@@ -1,4 +1,4 @@
-"""`serve --with-vllm`: started, waited for, started once more, stopped. A small program of the tests' own stands
+"""`serve --with-vllm`: started, waited for, started once more, stopped. A small program of the tests stands
 in for vLLM: what is tested is the supervision, not vLLM."""
 
 from __future__ import annotations
