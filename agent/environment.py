@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import TypeVar
+from collections.abc import Callable, Generator
+from typing import Protocol, TypeVar
 
 from agent.events import Compiled, Event, Log, Measured, Stage, Timed, Verified
 from sandbox import client, progress
@@ -14,11 +14,45 @@ from sandbox.types import Compilation, Evaluation
 _Result = TypeVar("_Result")
 
 
-class JudgeEnvironment:
-    """`agent.protocols.Environment` over `sandbox.client`. One task, any number of candidates."""
+class Judge(Protocol):
+    """What an environment needs of `sandbox.client.Judge`; the web has one whose card is elsewhere."""
 
-    def __init__(self, task: Task, *, backend: str, target: str, cancel: Cancellation) -> None:
-        self._judge = client.Judge(task, backend=backend, target=target, cancel=cancel)
+    @property
+    def task(self) -> Task: ...
+
+    @property
+    def backend(self) -> str: ...
+
+    def evaluate(self, source: str) -> Generator[progress.Progress, None, Evaluation]: ...
+
+    def compile(self, source: str) -> Generator[progress.Progress, None, tuple[bool, Compilation]]: ...
+
+    def reference_times(self) -> Generator[progress.Progress, None, dict[str, float]]: ...
+
+    def close(self) -> None: ...
+
+
+#: Of a task, a backend, a target: its judge. Raises TaskProblem for a backend that cannot be had.
+MakeJudge = Callable[[Task, str, str, Cancellation], Judge]
+
+
+def judge_here(task: Task, backend: str, target: str, cancel: Cancellation) -> Judge:
+    return client.Judge(task, backend=backend, target=target, cancel=cancel)
+
+
+class JudgeEnvironment:
+    """`agent.protocols.Environment` over a judge. One task, any number of candidates."""
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        backend: str,
+        target: str,
+        cancel: Cancellation,
+        make_judge: MakeJudge = judge_here,
+    ) -> None:
+        self._judge = make_judge(task, backend, target, cancel)
         self.backend: str = self._judge.backend
         self.target = target
 
@@ -54,8 +88,16 @@ def _event(turn: int, said: progress.Progress) -> Event:
     match said:
         case progress.LogChunk(stream, text):
             return Log(turn=turn, stream=stream, text=text)
-        case progress.StageAt(stage, detail, done, of):
-            return Stage(turn=turn, stage=stage, detail=detail, done=done, of=of)
+        case progress.StageAt(stage, detail, done, of, device, position):
+            return Stage(
+                turn=turn,
+                stage=stage,
+                detail=detail,
+                done=done,
+                of=of,
+                device=device,
+                queue_position=position,
+            )
         case progress.CompiledCandidate(compilation, plan):
             return Compiled(turn=turn, compile=compilation, plan=plan)
         case progress.VerifiedCandidate(verification):

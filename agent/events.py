@@ -148,10 +148,12 @@ class Stage(Data):
 
     type: Literal["stage"] = "stage"
     turn: int
-    stage: str  # "reference", "compile", "record", "replay", "verify", "measure"
+    stage: str  # "gpu" (waiting for one), "reference", "compile", "record", "replay", "verify", "measure"
     detail: str = ""
     done: int | None = None
     of: int | None = None
+    device: str = ""  # the card at work, where it is another machine's: "NVIDIA H200 on node7"
+    queue_position: int | None = None  # while it waits for a card; 1 is next
 
 
 class Compiled(Data):

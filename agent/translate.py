@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from agent.environment import JudgeEnvironment
+from agent.environment import JudgeEnvironment, MakeJudge, judge_here
 from agent.events import EndReason, Event, RunEnded, RunStarted
 from agent.limits import Limits
 from agent.loop import ended, run
@@ -54,15 +54,17 @@ def translate(
     endpoint: Endpoint | None = None,
     record: Callable[[Exchange], None] = lambda exchange: None,
     earlier: Sequence[Event] = (),
+    make_judge: MakeJudge = judge_here,
 ) -> Iterator[Event]:
     """The events of one run. Whatever goes wrong ends it with `run_ended`; nothing is raised.
 
-    `endpoint`: the language model of the policy "llm", whose exchanges `record` gets. `earlier`: the events
-    of such a run that was broken off and goes on here.
+    `make_judge`: where candidates are judged, if not by this process. `endpoint`: the language model of the
+    policy "llm", whose exchanges `record` gets. `earlier`: the events of such a run that was broken off and
+    goes on here.
     """
     began = time.monotonic()
     try:
-        task, environment = _prepare(request, cancel)
+        task, environment = _prepare(request, cancel, make_judge)
     except Cancelled:
         yield _ended_early("cancelled", "cancelled before the first turn", None, began)
     except TaskProblem as error:
@@ -89,11 +91,15 @@ def translate(
                 yield _placed(event, request.filename)
 
 
-def _prepare(request: TranslateRequest, cancel: Cancellation) -> tuple[Task, JudgeEnvironment]:
+def _prepare(
+    request: TranslateRequest, cancel: Cancellation, make_judge: MakeJudge
+) -> tuple[Task, JudgeEnvironment]:
     task = load_task(
         request.source, filename=request.filename, entry=request.entry, inputs=request.inputs, cancel=cancel
     )
-    return task, JudgeEnvironment(task, backend=request.backend, target=request.target, cancel=cancel)
+    return task, JudgeEnvironment(
+        task, backend=request.backend, target=request.target, cancel=cancel, make_judge=make_judge
+    )
 
 
 def _placed(event: Event, filename: str) -> Event:

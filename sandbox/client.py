@@ -36,18 +36,32 @@ class Judge:
     The reference of the next evaluation is computed ahead, on fresh secret inputs, while the caller thinks.
     """
 
-    def __init__(self, task: Task, *, backend: str = "auto", target: str, cancel: Cancellation) -> None:
-        """Raises TaskProblem for a backend this machine does not have or an unknown target."""
+    def __init__(
+        self,
+        task: Task,
+        *,
+        backend: str = "auto",
+        target: str,
+        cancel: Cancellation,
+        cards: Sequence[Device] | None = None,
+        timing: bool = True,
+    ) -> None:
+        """Raises TaskProblem for a backend this machine does not have or an unknown target.
+
+        `cards`: those to be used and no others, which the caller has looked at. `timing`: whether right
+        candidates are timed, where there is a card.
+        """
         if target not in TARGETS:
             raise TaskProblem(
                 Problem(kind="unknown_target", message=f"unknown target {target!r}", choices=sorted(TARGETS))
             )
         self.task = task
         self.target = target
-        cards = _cards(backend, target)
+        if cards is None:
+            cards = _cards(backend, target)
         self.backend: Backend = "gpu" if cards else "emulator"
         self._cancel = cancel
-        self._pipeline = Pipeline(task, target=TARGETS[target], cancel=cancel, cards=cards)
+        self._pipeline = Pipeline(task, target=TARGETS[target], cancel=cancel, cards=cards, timing=timing)
 
     def evaluate(self, source: str) -> Generator[Progress, None, Evaluation]:
         """Yields progress as it happens. Raises Cancelled, and TaskProblem where the task is at fault."""

@@ -113,10 +113,18 @@ class Pipeline:
     """All judgements of one task. Not for two at once."""
 
     def __init__(
-        self, task: Task, *, target: Target, cancel: Cancellation, cards: Sequence[Device] = ()
+        self,
+        task: Task,
+        *,
+        target: Target,
+        cancel: Cancellation,
+        cards: Sequence[Device] = (),
+        timing: bool = True,
     ) -> None:
-        """`cards`: where candidates run; none: in the emulator alone, which counts and checks in any case."""
+        """`cards`: where candidates run; none: in the emulator alone, which counts and checks in any case.
+        `timing`: whether what is right is timed on them."""
         self._task = task
+        self._timing = timing
         self._cards = cards
         self._baselines: Sequence[Baseline] | None = None  # of the task, so timed once
         self._target = target
@@ -165,7 +173,7 @@ class Pipeline:
         seed = secrets.token_bytes(16)
         draws = list(self._task.draws(seed))
         sets = [i for i, draw in enumerate(draws) if draw.representative]
-        for number in range(1, timed.SETS if self._cards else 1):
+        for number in range(1, timed.SETS if self._cards and self._timing else 1):
             more = self._task.draws(hashlib.sha256(seed + bytes([number])).digest()[:16])
             again = next(draw for draw in more if draw.representative)
             if again.sizes == draws[sets[0]].sizes:
@@ -201,7 +209,7 @@ class Pipeline:
                 )
                 report(VerifiedCandidate(judgement.verification))
                 verify.judge(judgement.verification)
-            if session is not None:
+            if session is not None and self._timing:
                 with judgement.stage("time"):
                     self._time(session, compiled, plans, reference, addresses, emulated, judgement, report)
         with judgement.stage("measure"):

@@ -24,6 +24,8 @@ class StageAt:
     detail: str = ""
     done: int | None = None
     of: int | None = None
+    device: str = ""  # the card at work, where it is another machine's
+    queue_position: int | None = None  # while it waits for a card; 1 is next
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,7 @@ INSTALLED_APPS = [
     "webapp.common",
     "webapp.language_models",
     "webapp.accounts",
+    "webapp.cards",
     "webapp.workspaces",
     "webapp.runs",
     "webapp.evaluations",
@@ -144,6 +145,22 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 
+# --- Cards of other machines --------------------------------------------------------------------------------
+
+#: Where workers reach the server; empty for those that share its data folder.
+SERVER_URL = environment.url("KERNELWRIGHT_SERVER_URL")
+#: The secret by which the server knows workers; without one no worker of another machine is let in.
+WORKER_TOKEN = os.environ.get("KERNELWRIGHT_WORKER_TOKEN", "").strip()
+WORKER_TOKEN_CHARACTERS_MIN = 32
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    "artifacts": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"location": HOME / "artifacts", "directory_permissions_mode": 0o700},
+    },
+}
+
 # --- Sign-in ------------------------------------------------------------------------------------------------
 
 AUTH_USER_MODEL = "accounts.User"
@@ -215,6 +232,7 @@ warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume sy
 
 MEBIBYTE = 1024 * 1024
 SOURCE_BYTES_MAX = 1_000_000
+ARTIFACT_BYTES_MAX = 64 * MEBIBYTE
 #: A request may carry a source and a candidate, each escaped as JSON.
 API_BODY_BYTES_MAX = 8 * MEBIBYTE
 DATA_UPLOAD_MAX_MEMORY_SIZE = API_BODY_BYTES_MAX
@@ -277,6 +295,8 @@ SPECTACULAR_SETTINGS = {
         **{
             name: [(value, value) for value in get_args(choices)]
             for name, choices in {
+                "CardState": resources.CardState,
+                "GpuPlaceState": resources.GpuPlaceState,
                 "InvitationState": resources_workspaces.InvitationState,
                 "QuotaName": resources_workspaces.QuotaName,
                 "RoleName": resources_workspaces.RoleName,
@@ -307,5 +327,9 @@ LOGGING = {
         "console": {"class": "logging.StreamHandler", "formatter": "plain", "filters": ["request_id"]},
     },
     "root": {"handlers": ["console"], "level": os.environ.get("KERNELWRIGHT_LOG_LEVEL", "WARNING").upper()},
-    "loggers": {"django.request": {"level": "ERROR"}, "webapp": {"level": "INFO"}},
+    "loggers": {
+        "django.request": {"level": "ERROR"},
+        "webapp": {"level": "INFO"},
+        "httpx2": {"level": "WARNING"},
+    },
 }

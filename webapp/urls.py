@@ -8,6 +8,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 
 from webapp.accounts.urls import api_urlpatterns as accounts_api
 from webapp.accounts.urls import pages_urlpatterns as accounts_pages
+from webapp.cards.urls import api_urlpatterns as cards_api
 from webapp.common.apis import DoctorApi
 from webapp.common.pages import not_found, permission_denied, server_error
 from webapp.evaluations.urls import api_urlpatterns as evaluations_api
@@ -20,6 +21,7 @@ from webapp.workspaces.urls import pages_urlpatterns as workspaces_pages
 
 api = [
     *accounts_api,
+    *cards_api,
     *workspaces_api,
     *gallery_api,
     *language_models_api,

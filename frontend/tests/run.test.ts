@@ -16,6 +16,8 @@ const task: TaskSpec = {
   graph: null,
 };
 
+const STAGE = { type: "stage", turn: 1, stage: "", detail: "", done: null, of: null, device: "", queue_position: null } as const;
+
 function evaluation(verdict: Evaluation["verdict"], score: number | null): Evaluation {
   return {
     verdict,
@@ -88,7 +90,7 @@ describe("fold", () => {
       ...numbered([
         started,
         { type: "turn_started", turn: 1, title: "a", base_turn: null },
-        { type: "stage", turn: 1, stage: "model_wait", detail: "HTTP 503; attempt 2 of 5 in 1.0 s", done: 2, of: 5 },
+        { ...STAGE, stage: "model_wait", detail: "HTTP 503; attempt 2 of 5 in 1.0 s", done: 2, of: 5 },
         { type: "spent", turn: 1, prompt_tokens: 9, completion_tokens: 3, estimated: false, cost: null },
         answer("Tile it."),
         { type: "tool", turn: 1, tool: "verify", arguments: "{}", observation: "passed", ok: true, seconds: 1 },
@@ -130,9 +132,17 @@ describe("fold", () => {
   });
 
   it("knows since when a stage lasts, whatever its progress says", () => {
-    const stage = (done: number): RunEvent => ({ type: "stage", turn: 1, stage: "replay", detail: "", done, of: 5 });
+    const stage = (done: number): RunEvent => ({ ...STAGE, stage: "replay", done, of: 5 });
     const view = fold(EMPTY_RUN, numbered([stage(0), stage(1), stage(2)]));
     expect(view.stage).toMatchObject({ since: 0, done: 2, of: 5 });
+  });
+
+  it("says the place in the GPU queue, then the card", () => {
+    const waits: RunEvent = { ...STAGE, stage: "gpu", detail: "waiting for a GPU: 2nd", queue_position: 2 };
+    const works: RunEvent = { ...STAGE, stage: "replay", done: 1, of: 5, device: "NVIDIA H200 on node7" };
+    const said = [waits, works].map((event) => fold(EMPTY_RUN, numbered([event])).stage);
+    expect(said.map((stage) => stage && stageText(stage))).toEqual(["waiting for a GPU: 2nd", "replaying 1 of 5"]);
+    expect(said[1]?.device).toBe("NVIDIA H200 on node7");
   });
 });
 

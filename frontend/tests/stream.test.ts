@@ -38,7 +38,7 @@ describe("the text of a model", () => {
 
   it("begins anew with each attempt", () => {
     addDeltas([piece("broken of", 0)]);
-    settle({ type: "stage", turn: 1, stage: "model_wait", detail: "", done: 2, of: 5 });
+    settle({ type: "stage", turn: 1, stage: "model_wait", detail: "", done: 2, of: 5, device: "", queue_position: null });
     expect(shown()).toBeNull();
     addDeltas([piece("f", 9), piece("whole", 0, 2)]);
     expect(shown()).toBe("whole");

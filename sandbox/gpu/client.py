@@ -58,8 +58,8 @@ class Hello:
 
 def usable(target: str | None = None) -> list[Device]:
     """Cards in service that run machine code of `target` ("sm_90"). Raises NoDevice, saying why none does."""
-    found = _present()
-    fitting = [device for device in found if target is None or _runs(device, target)]
+    found = present()
+    fitting = [device for device in found if target is None or device.runs(target)]
     if not fitting:
         names = ", ".join(f"{device.name} ({device.arch})" for device in found)
         raise NoDevice(f"no card here runs code for {target}: {names}", f"say --target {found[0].arch}")
@@ -70,8 +70,9 @@ def usable(target: str | None = None) -> list[Device]:
     return serving
 
 
-def _present() -> list[Device]:
-    """Raises NoDevice with all that is missing, not the first thing alone."""
+def present() -> list[Device]:
+    """Every card of this machine, also those out of service. Raises NoDevice with all that is missing, not
+    the first thing alone."""
     missing: list[NoDevice] = []
     found: list[Device] = []
     try:
@@ -85,15 +86,6 @@ def _present() -> list[Device]:
     if missing:
         raise NoDevice("; ".join(map(str, missing)), "; ".join(m.how for m in missing if m.how))
     return found
-
-
-def _runs(device: Device, target: str) -> bool:
-    """Machine code runs on later minor versions of its own major one; sm_90a on exactly its own."""
-    digits = target.removeprefix("sm_")
-    if not digits.isdigit():
-        return digits[:-1] == device.arch.removeprefix("sm_")
-    major, minor = divmod(int(digits), 10)
-    return device.compute_capability[0] == major and device.compute_capability[1] >= minor
 
 
 class Session:

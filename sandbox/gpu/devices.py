@@ -41,6 +41,14 @@ class Device:
         major, minor = self.compute_capability
         return f"sm_{major}{minor}"
 
+    def runs(self, target: str) -> bool:
+        """Machine code runs on later minor versions of its own major one; sm_90a on exactly its own."""
+        digits = target.removeprefix("sm_")
+        if not digits.isdigit():
+            return digits[:-1] == self.arch.removeprefix("sm_")
+        major, minor = divmod(int(digits), 10)
+        return self.compute_capability[0] == major and self.compute_capability[1] >= minor
+
     def __str__(self) -> str:
         said = f"{self.name}, {self.uuid}, {self.arch}, {self.memory_mib:,} MiB, driver {self.driver}"
         return f"{said}, compute mode {self.compute_mode}, ECC {self.ecc}"

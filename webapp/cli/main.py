@@ -16,7 +16,7 @@ from importlib.metadata import version
 from sandbox.errors import Cancelled, JailUnavailable, TaskProblem, ToolchainMissing
 from webapp.cli.output import BAD_INPUT, OWN_FAULT, STOPPED, complain
 
-#: name -> (module, one line). Modules are imported when chosen: only `serve` may load Django.
+#: name -> (module, one line). Imported when chosen: only `serve` and `gpu-worker` load Django.
 COMMANDS = {
     "translate": ("webapp.cli.translate", "turn C or PyTorch into verified CUDA over several turns"),
     "evaluate": ("webapp.cli.evaluate", "judge a given .cu for the task in FILE"),
@@ -26,6 +26,7 @@ COMMANDS = {
     "replay": ("webapp.cli.replay", "step through a recorded run, or judge its candidates again"),
     "doctor": ("webapp.cli.doctor", "what this machine can do, and how to get what is missing"),
     "serve": ("webapp.cli.serve", "the web application, all in one process"),
+    "gpu-worker": ("webapp.cli.gpu_worker", "serve one card of this machine to a server elsewhere"),
     "train": ("webapp.cli.train", "make data to learn from, and look at it"),
     "bench": ("webapp.cli.bench", "the benchmarks that docs/measurements quotes"),
 }

@@ -9,10 +9,10 @@ from celery import shared_task
 from django.db import close_old_connections
 
 from sandbox.cancellation import Cancellation
-from sandbox.client import Judge
 from sandbox.progress import StageAt
 from sandbox.tasks.base import Inputs
 from sandbox.tasks.load import load_task
+from webapp.cards.judge import Asked, make_judge
 from webapp.evaluations import queue, services
 from webapp.evaluations.models import EvaluationRecord
 from webapp.live import upkeep
@@ -29,15 +29,13 @@ def evaluation_judge(evaluation_id: str) -> None:
 def judge_candidate(record: EvaluationRecord, cancel: Cancellation) -> Iterator[services.Said]:
     """The task, the judge's stages, last the evaluation. Raises TaskProblem, JailUnavailable, Cancelled."""
     yield StageAt("understand", record.filename)
+    inputs = None if record.inputs is None else Inputs.model_validate(record.inputs)
     task = load_task(
-        record.source,
-        filename=record.filename,
-        entry=record.entry,
-        inputs=None if record.inputs is None else Inputs.model_validate(record.inputs),
-        cancel=cancel,
+        record.source, filename=record.filename, entry=record.entry, inputs=inputs, cancel=cancel
     )
     yield task.spec
-    judge = Judge(task, backend=record.backend, target=record.target, cancel=cancel)
+    asked = Asked(record.source, record.filename, record.entry, inputs, given_id=record.pk)
+    judge = make_judge(asked, task, record.backend, record.target, cancel)
     try:
         progress = judge.evaluate(record.candidate)
         while True:

@@ -17,6 +17,8 @@ from sandbox.tasks.base import Inputs, Language, TaskSpec
 from sandbox.types import Data, Evaluation, Problem, Verdict
 
 RunState = Literal["queued", "running", "cancelling", "finished", "cancelled", "failed", "interrupted"]
+CardState = Literal["free", "busy", "quarantined", "away"]  # away: no worker serves it
+GpuPlaceState = Literal["waiting", "working"]
 BackendChoice = Literal["auto", "emulator", "gpu"]
 ProtocolChoice = Literal["auto", "rewrite", "tools"]
 
@@ -46,6 +48,14 @@ class RunCreate(Data):
     workspace: str | None = None  # where the run belongs; absent: the user's own workspace
 
 
+class GpuPlace(Data):
+    """Where a run's candidate is that is judged on another machine's card."""
+
+    state: GpuPlaceState
+    position: int | None  # in the queue for such a card, 1 is next; None while one works on it
+    device: str  # "NVIDIA H200 on node7"; empty while it waits
+
+
 class RunSummary(Data):
     """A run as a list shows it."""
 
@@ -71,6 +81,7 @@ class RunSummary(Data):
     ended_at: datetime | None
     seconds: float | None  # from start to end
     queue_position: int | None  # 1 is next; None when not queued
+    gpu: GpuPlace | None  # None while none of its candidates waits for, or is on, another machine's card
     last_seq: int  # of the last stored event; 0 when there is none
 
 
@@ -365,6 +376,27 @@ class Session(Data):
     options: Options
     csrf_token: str  # send it as X-CSRFToken with every POST and DELETE
     version: str
+
+
+class DeviceInfo(Data):
+    """A card that a GPU worker serves, or served."""
+
+    uuid: str
+    name: str  # "NVIDIA H200"
+    arch: str
+    host: str
+    index: int  # on its host
+    memory_mib: int
+    driver: str
+    state: CardState
+    targets: list[str]  # architectures whose code it runs
+    waiting: int  # candidates that such a card could take now
+    heartbeat_at: datetime | None
+    quarantine: str  # why it is out of service; empty when it is not
+
+
+class DeviceList(Data):
+    results: list[DeviceInfo]
 
 
 class Finding(Data):

@@ -40,6 +40,7 @@ RESPONSES: tuple[type[BaseModel], ...] = (
     resources.ExampleItem,
     resources.Recording,
     resources.Session,
+    resources.DeviceList,
     resources.Finding,
     resources.ProblemDocument,
     teams.WorkspaceList,

@@ -12,6 +12,9 @@ from agent.events import TurnEnded
 from agent.trajectory import Turn, fold
 from sandbox.tasks.base import Inputs
 from sandbox.types import Problem
+from webapp.cards.selectors import Place
+from webapp.cards.selectors import places as gpu_places
+from webapp.cards.serializers import gpu_place
 from webapp.common import given
 from webapp.common.bodies import parsed
 from webapp.language_models.selectors import (
@@ -92,7 +95,8 @@ def _model_request(request: RunCreate) -> dict[str, Any]:
 
 def run_summaries(runs: Sequence[AgentRun]) -> list[RunSummary]:
     positions = queue_positions(runs)
-    return [RunSummary(**_summary(run, positions)) for run in runs]
+    places = gpu_places([run.pk for run in runs if run.state == AgentRun.State.RUNNING])
+    return [RunSummary(**_summary(run, positions, places)) for run in runs]
 
 
 def run_detail(run: AgentRun) -> RunDetail:
@@ -100,7 +104,7 @@ def run_detail(run: AgentRun) -> RunDetail:
     trajectory = fold(events)
     seconds = {event.turn: event.seconds for event in events if isinstance(event, TurnEnded)}
     return RunDetail(
-        **_summary(run, queue_positions([run])),
+        **_summary(run, queue_positions([run]), gpu_places([run.pk])),
         source=run.source,
         entry=run.entry,
         inputs=None if run.inputs is None else Inputs.model_validate(run.inputs),
@@ -132,7 +136,7 @@ def event_frame(record: RunEvent) -> dict[str, Any]:
     return {"type": "event", "seq": record.seq, "at": record.at.isoformat(), "event": record.payload}
 
 
-def _summary(run: AgentRun, positions: Mapping[UUID, int]) -> dict[str, Any]:
+def _summary(run: AgentRun, positions: Mapping[UUID, int], places: Mapping[UUID, Place]) -> dict[str, Any]:
     seconds = (run.ended_at - run.started_at).total_seconds() if run.started_at and run.ended_at else None
     return {
         "id": run.pk,
@@ -157,6 +161,7 @@ def _summary(run: AgentRun, positions: Mapping[UUID, int]) -> dict[str, Any]:
         "ended_at": run.ended_at,
         "seconds": seconds,
         "queue_position": positions.get(run.pk),
+        "gpu": gpu_place(places[run.pk]) if run.pk in places else None,
         "last_seq": run.last_seq,
     }
 

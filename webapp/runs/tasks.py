@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from agent.events import Event, RunEnded
 from agent.translate import TranslateRequest, translate
 from sandbox.cancellation import Cancellation
 from sandbox.tasks.base import Inputs
+from webapp.cards.judge import Asked, make_judge
 from webapp.language_models.selectors import ModelUnusable, endpoint_named
 from webapp.live import upkeep
 from webapp.runs import queue, services
@@ -39,7 +41,10 @@ def translate_run(run: AgentRun, cancel: Cancellation) -> Iterator[Event]:
         return
     finally:
         connection.close()  # the engine's thread needs the database no more
-    yield from translate(_request(run), cancel=cancel, endpoint=endpoint, earlier=earlier)
+    request = _request(run)
+    asked = Asked(run.source, run.filename, run.entry, request.inputs, run_id=run.pk)
+    judge = partial(make_judge, asked)
+    yield from translate(request, cancel=cancel, endpoint=endpoint, earlier=earlier, make_judge=judge)
 
 
 def _request(run: AgentRun) -> TranslateRequest:

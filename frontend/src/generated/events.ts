@@ -186,6 +186,26 @@ export interface DeltaFrame {
   event: TextDelta;
 }
 
+/** A card that a GPU worker serves, or served. */
+export interface DeviceInfo {
+  uuid: string;
+  name: string;
+  arch: string;
+  host: string;
+  index: number;
+  memory_mib: number;
+  driver: string;
+  state: "free" | "busy" | "quarantined" | "away";
+  targets: string[];
+  waiting: number;
+  heartbeat_at: string | null;
+  quarantine: string;
+}
+
+export interface DeviceList {
+  results: DeviceInfo[];
+}
+
 /** One message of nvcc or ptxas. */
 export interface Diagnostic {
   file: string;
@@ -367,6 +387,13 @@ export interface Flop {
   fp16: number;
   fp32: number;
   fp64: number;
+}
+
+/** Where a run's candidate is that is judged on another machine's card. */
+export interface GpuPlace {
+  state: "waiting" | "working";
+  position: number | null;
+  device: string;
 }
 
 export interface HelloFrame {
@@ -761,6 +788,7 @@ export interface RunDetail {
   ended_at: string | null;
   seconds: number | null;
   queue_position: number | null;
+  gpu: GpuPlace | null;
   last_seq: number;
   source: string;
   entry: string | null;
@@ -836,6 +864,7 @@ export interface RunSummary {
   ended_at: string | null;
   seconds: number | null;
   queue_position: number | null;
+  gpu: GpuPlace | null;
   last_seq: number;
 }
 
@@ -879,6 +908,8 @@ export interface Stage {
   detail: string;
   done: number | null;
   of: number | null;
+  device: string;
+  queue_position: number | null;
 }
 
 /** One event with its number, which is unique in its run and has no gaps. */

@@ -20,7 +20,7 @@ export function Elapsed({ stage }: { stage: StageView }): JSX.Element {
   const elapsed = playing ? playing.position - stage.since / 1000 : (now.value - seen.at) / 1000;
   const part = stage.of && stage.stage !== "model_wait" ? (stage.done ?? 0) / stage.of : null;
   return (
-    <span class="elapsed" title={stage.detail}>
+    <span class="elapsed" title={[stage.detail, stage.device].filter(Boolean).join(", ")}>
       <span class="sign tone-busy">
         <span class="shape" aria-hidden="true">
           ◐

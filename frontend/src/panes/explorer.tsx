@@ -173,6 +173,7 @@ function RunRow({ run }: { run: RunSummary }): JSX.Element {
 function aside(run: RunSummary): string {
   if (run.state === "queued") return run.queue_position === null ? "queued" : `queued ${ordinal(run.queue_position)}`;
   if (run.state === "cancelling") return "stopping";
+  if (run.gpu?.position) return `GPU queue ${ordinal(run.gpu.position)}`;
   if (run.state === "running") return run.turn_count ? `turn ${run.turn_count}` : "starting";
   if (run.score !== null) return run.score.toFixed(0);
   return ago(run.created_at, minute.value);

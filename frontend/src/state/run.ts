@@ -49,6 +49,8 @@ export interface StageView {
   detail: string;
   done: number | null;
   of: number | null;
+  /** The card at work, where it is another machine's. */
+  device: string;
   /** When this stage began, in the events' own clock. */
   since: number;
 }
@@ -169,9 +171,9 @@ function apply(view: RunView, { event, at }: Timestamped): RunView {
       return change(view, event.turn, (turn) => ({ ...turn, logs: addLog(turn.logs, event.stream, event.text) }));
     case "stage": {
       const same = view.stage?.stage === event.stage && view.stage.turn === event.turn;
-      const { turn, stage, detail, done, of } = event;
+      const { turn, stage, detail, done, of, device } = event;
       if (stage === "model_wait") view = addStep(view, turn, { kind: "wait", attempt: done ?? 0, of: of ?? 0, why: detail.split("; attempt ")[0] ?? "" });
-      return { ...view, stage: { turn, stage, detail, done, of, since: same ? (view.stage?.since ?? at) : at } };
+      return { ...view, stage: { turn, stage, detail, done, of, device, since: same ? (view.stage?.since ?? at) : at } };
     }
     case "compiled":
       return change(view, event.turn, (turn) => ({ ...turn, compile: event.compile, plan: event.plan }));

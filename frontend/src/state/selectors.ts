@@ -24,9 +24,10 @@ export function scoreDelta(run: RunView, turn: TurnView): { delta: number; again
   return base && before !== null ? { delta: score - before, against: base.number } : null;
 }
 
-/** "compiling", "replaying 2 of 5", "waiting for the model, attempt 2 of 5". */
+/** "compiling", "replaying 2 of 5", "waiting for the model, attempt 2 of 5", "waiting for a GPU: 2nd". */
 export function stageText(stage: StageView): string {
   if (stage.stage === "model_wait") return `${stageWords(stage.stage)}, attempt ${stage.done ?? 0} of ${stage.of ?? 0}`;
+  if (stage.stage === "gpu" && stage.detail) return stage.detail;
   const progress = stage.of === null ? "" : ` ${stage.done ?? 0} of ${stage.of}`;
   return `${stageWords(stage.stage)}${progress}`;
 }

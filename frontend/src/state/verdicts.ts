@@ -75,6 +75,7 @@ export function endingSign(reason: EndReason, verdict: string | null): Sign {
 const STAGES: Record<string, string> = {
   model: "the model is at work",
   model_wait: "waiting for the model",
+  gpu: "on a GPU elsewhere",
   reference: "building the reference",
   compile: "compiling",
   record: "recording the launch",

@@ -36,6 +36,7 @@ class HostCard:
     """What a test holds in its hands."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.uuid = f"GPU-{uuid.uuid4()}"
         self._health = folder / "health.xml"
         self.say(health(self.uuid))
@@ -48,6 +49,11 @@ class HostCard:
 
     def say(self, xml: str) -> None:
         self._health.write_text(xml)
+
+    def forget(self) -> None:
+        """Removes what it left in /dev/shm."""
+        heal(self.uuid)
+        (Path("/dev/shm") / f"kernelwright-{self.uuid}.lock").unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="session")
@@ -72,5 +78,4 @@ def host_card(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setenv("LD_LIBRARY_PATH", str(host_driver))
     yield card
-    heal(card.uuid)
-    (Path("/dev/shm") / f"kernelwright-{card.uuid}.lock").unlink(missing_ok=True)
+    card.forget()

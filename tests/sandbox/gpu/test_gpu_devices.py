@@ -9,7 +9,7 @@ import pytest
 from host_card import health
 
 from sandbox.cancellation import Cancellation
-from sandbox.gpu.client import _runs, usable
+from sandbox.gpu.client import usable
 from sandbox.gpu.devices import Device, NoDevice, clocks_slowed, devices, parse_devices, parse_sickness
 from sandbox.gpu.lease import heal, leased, quarantine, quarantined
 
@@ -51,12 +51,12 @@ def test_sickness(said: str, reason: str) -> None:
     [("sm_90", True), ("sm_90a", True), ("sm_80", False), ("sm_100", False), ("sm_100a", False)],
 )
 def test_which_code_a_card_runs(target: str, runs: bool) -> None:
-    assert _runs(CARD, target) is runs
+    assert CARD.runs(target) is runs
 
 
 def test_later_minor_versions_run_earlier_code() -> None:
-    assert _runs(OTHER, "sm_80")
-    assert not _runs(OTHER, "sm_89")
+    assert OTHER.runs("sm_80")
+    assert not OTHER.runs("sm_89")
 
 
 def tool(folder: Path, script: str) -> None:

@@ -1,0 +1,73 @@
+"""Cards in Django's admin: how they are, who has them, and a way to have a sick one looked at again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from webapp.cards import selectors, services
+from webapp.cards.models import Card, GpuEvaluation, GpuUse
+
+
+class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: object | None = None) -> bool:
+        return False
+
+
+@admin.register(Card)
+class CardAdmin(ReadOnly):
+    list_display = (
+        "name",
+        "host",
+        "index",
+        "state",
+        "worker",
+        "leased_until",
+        "heartbeat_at",
+        "quarantine",
+        "heal_asked_at",
+    )
+    list_filter = ("host", "arch")
+    search_fields = ("uuid", "name", "host")
+    actions = ("heal",)
+    readonly_fields = tuple(field.name for field in Card._meta.fields)
+
+    @admin.display(description="state")
+    def state(self, card: Card) -> str:
+        return selectors.card_state(card, selectors.cards_busy())
+
+    @admin.action(description="Heal: have the card's worker ask the driver again", permissions=["change"])
+    def heal(self, request: HttpRequest, queryset: QuerySet[Card]) -> None:
+        sick = [card for card in queryset if card.quarantine]
+        for card in sick:
+            services.card_heal_ask(card=card)
+        said = (
+            f"{len(sick)} asked for; their workers put a card back into service when its driver calls it well"
+        )
+        self.message_user(request, said if sick else "None of these cards is out of service.")
+
+
+class Unchanged(ReadOnly):
+    def has_change_permission(self, request: HttpRequest, obj: object | None = None) -> bool:
+        return False
+
+
+@admin.register(GpuEvaluation)
+class GpuEvaluationAdmin(Unchanged):
+    list_display = ("id", "run_id", "target", "state", "attempts", "card", "asked_at", "ended_at", "message")
+    list_filter = ("state", "target")
+    list_select_related = ("card",)
+    search_fields = ("id", "run__id")
+
+
+@admin.register(GpuUse)
+class GpuUseAdmin(Unchanged):
+    list_display: Any = ("evaluation", "run_id", "card", "seconds", "at")
+    list_filter = ("card",)
+    list_select_related = ("card",)
