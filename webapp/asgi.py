@@ -16,10 +16,11 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 
 import webapp.celery  # noqa: E402, F401  (the default app, through which tasks are sent)
 from webapp.common.origins import SameOrigin  # noqa: E402
-from webapp.runs.routing import websocket_urlpatterns  # noqa: E402
+from webapp.reviews.routing import websocket_urlpatterns as reviews_websockets  # noqa: E402
+from webapp.runs.routing import websocket_urlpatterns as runs_websockets  # noqa: E402
 from webapp.workspaces.authentication import TokenOrBrowser  # noqa: E402
 
-websockets = URLRouter(websocket_urlpatterns)
+websockets = URLRouter([*runs_websockets, *reviews_websockets])
 
 application = ProtocolTypeRouter(
     {

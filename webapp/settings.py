@@ -52,6 +52,8 @@ INSTALLED_APPS = [
     "webapp.workspaces",
     "webapp.runs",
     "webapp.evaluations",
+    "webapp.library",
+    "webapp.reviews",
     "webapp.gallery",
     "webapp.ide",
 ]

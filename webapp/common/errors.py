@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from webapp.live.resources import FieldProblem
+from webapp.live.resources_reviews import CodeMoved
 
 
 class ProblemError(Exception):
@@ -16,6 +17,7 @@ class ProblemError(Exception):
         *,
         errors: list[FieldProblem] | None = None,
         headers: dict[str, str] | None = None,
+        code_moved: CodeMoved | None = None,
     ) -> None:
         super().__init__(detail)
         self.status = status
@@ -23,3 +25,4 @@ class ProblemError(Exception):
         self.detail = detail
         self.errors = errors or []
         self.headers = headers or {}
+        self.code_moved = code_moved

@@ -61,6 +61,7 @@ def problem_document(problem: ProblemError, path: str) -> ProblemDocument:
         instance=path,
         request_id=current_request_id(),
         errors=problem.errors,
+        code_moved=problem.code_moved,
     )
 
 

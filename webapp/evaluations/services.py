@@ -42,6 +42,9 @@ Said = TaskSpec | StageAt | Evaluation
 #: Looks at the cancellation often.
 Judge = Callable[[EvaluationRecord, Cancellation], Iterator[Said]]
 
+#: Called with the key of each evaluation that has ended, in the transaction that ends it.
+ended: list[Callable[[UUID], None]] = []
+
 State = Job.State
 INTERRUPTED = "The server stopped during this judgement. Ask for it again."
 QUEUE_AWAY = "The task queue cannot be reached, so nothing was judged."
@@ -217,15 +220,18 @@ def evaluation_end(
             "score": evaluation.score,
         }
     with transaction.atomic():
-        ended = bool(EvaluationRecord.objects.filter(pk=record.pk, ended_at=None).update(**changes))
-        if ended and evaluation is not None and evaluation.backend == "gpu" and record.started_at:
+        if not EvaluationRecord.objects.filter(pk=record.pk, ended_at=None).update(**changes):
+            return False
+        if evaluation is not None and evaluation.backend == "gpu" and record.started_at:
             usage_add(
                 workspace_id=record.workspace_id,
                 user_id=record.owner_id,
                 kind=QuotaKind.GPU_SECONDS,
                 amount=(now - record.started_at).total_seconds(),
             )
-    return ended
+        for listener in ended:
+            listener(record.pk)
+    return True
 
 
 # --- Worked on ----------------------------------------------------------------------------------------------

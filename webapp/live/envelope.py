@@ -4,6 +4,7 @@
 it, in order, then `live`; after that, events as they are stored, `live` again when caught up.
 `/ws/runs?workspace=slug`: no hello; a `run` frame whenever a run of the workspace (without one: the user's
 own) is new or has changed.
+`/ws/reviews/{id}`: no hello; a `changed` frame with the request's version at first and whenever it changes.
 
 Close codes: 4400 not understood, 4401 not signed in, 4403 not allowed, 4404 no such run or
 workspace (deleted, or not for this user). A handshake from a foreign origin is refused.
@@ -68,8 +69,17 @@ class RunFrame(Data):
     run: RunSummary
 
 
+class ChangedFrame(Data):
+    """A review request has changed (`/ws/reviews/{id}`): get it again. Sent first for how it stands."""
+
+    type: Literal["changed"] = "changed"
+    version: int
+
+
 ClientFrame = HelloFrame | PingFrame | PongFrame
-ServerFrame = EventFrame | DeltaFrame | LiveFrame | ResetFrame | RunFrame | PingFrame | PongFrame
+ServerFrame = (
+    EventFrame | DeltaFrame | LiveFrame | ResetFrame | RunFrame | ChangedFrame | PingFrame | PongFrame
+)
 
 client_frames: TypeAdapter[ClientFrame] = TypeAdapter(Annotated[ClientFrame, Field(discriminator="type")])
 server_frames: TypeAdapter[ServerFrame] = TypeAdapter(Annotated[ServerFrame, Field(discriminator="type")])

@@ -30,6 +30,10 @@ def runs_group(workspace_id: int) -> str:
     return f"runs.{workspace_id}"
 
 
+def review_group(request_id: UUID) -> str:
+    return f"review.{request_id.hex}"
+
+
 def bind_loop(loop: asyncio.AbstractEventLoop) -> None:
     """Publish from this loop from now on. Consumers bind the server's, which the in-memory layer lives in."""
     global _loop
@@ -51,6 +55,10 @@ def run_deleted(run_id: UUID) -> None:
 
 def run_delta(run_id: UUID, event: TextDelta) -> None:
     _send(run_group(run_id), {"type": "run.delta", "event": event.model_dump(mode="json")})
+
+
+def review_changed(request_id: UUID, version: int) -> None:
+    _send(review_group(request_id), {"type": "review.changed", "version": version})
 
 
 def _send(group: str, message: dict[str, Any]) -> None:

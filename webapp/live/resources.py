@@ -15,6 +15,7 @@ from pydantic import Field
 from agent.events import EndReason, Event
 from sandbox.tasks.base import Inputs, Language, TaskSpec
 from sandbox.types import Data, Evaluation, Problem, Verdict
+from webapp.live.resources_reviews import CodeMoved
 
 RunState = Literal["queued", "running", "cancelling", "finished", "cancelled", "failed", "interrupted"]
 CardState = Literal["free", "busy", "quarantined", "away"]  # away: no worker serves it
@@ -426,3 +427,4 @@ class ProblemDocument(Data):
     instance: str  # the request's path
     request_id: str  # also in the X-Request-ID header and in the server's log
     errors: list[FieldProblem] = Field(default_factory=list)
+    code_moved: CodeMoved | None = None  # of a review: where the code is now

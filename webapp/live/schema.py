@@ -18,7 +18,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from agent import events
 from sandbox import types
 from sandbox.tasks.base import Language
-from webapp.live import envelope, resources
+from webapp.live import envelope, resources, resources_reviews
 from webapp.live import resources_workspaces as teams
 
 TARGET = Path(__file__).resolve().parents[2] / "frontend" / "src" / "generated" / "events.ts"
@@ -53,11 +53,33 @@ RESPONSES: tuple[type[BaseModel], ...] = (
     teams.SessionList,
     teams.AuditPage,
     teams.UsageReport,
+    resources_reviews.ReviewRequestPage,
+    resources_reviews.ReviewRequestDetail,
+    resources_reviews.Revision,
+    resources_reviews.RevisionDiff,
+    resources_reviews.ReviewThreadList,
+    resources_reviews.ReviewSubmissionList,
+    resources_reviews.AgentAsked,
+    resources_reviews.ReviewRuleList,
+    resources_reviews.NotificationPage,
+    resources_reviews.NotificationSettings,
 )
 REQUESTS: tuple[type[BaseModel], ...] = (
     resources.RunCreate,
     resources.EvaluationCreate,
     resources.EvaluationBatchCreate,
+    resources_reviews.ReviewRequestCreate,
+    resources_reviews.ReviewRequestPatch,
+    resources_reviews.RevisionPush,
+    resources_reviews.MergeInput,
+    resources_reviews.ThreadCreate,
+    resources_reviews.CommentCreate,
+    resources_reviews.CommentPatch,
+    resources_reviews.SubmissionCreate,
+    resources_reviews.SuggestionsApply,
+    resources_reviews.AgentAsk,
+    resources_reviews.ReviewRuleWrite,
+    resources_reviews.NotificationsRead,
     envelope.HelloFrame,
     teams.WorkspaceCreate,
     teams.WorkspaceEdit,
@@ -83,6 +105,8 @@ LITERALS = {
     "RoleName": teams.RoleName,
     "ScopeName": teams.ScopeName,
     "QuotaName": teams.QuotaName,
+    "ReviewState": resources_reviews.ReviewState,
+    "ReviewVerdict": resources_reviews.ReviewVerdict,
 }
 
 

@@ -26,6 +26,7 @@ from agent.events import TextDelta
 from webapp.accounts.models import User
 from webapp.live import publish
 from webapp.live.envelope import (
+    ChangedFrame,
     DeltaFrame,
     HelloFrame,
     LiveFrame,
@@ -133,7 +134,7 @@ class Live(AsyncWebsocketConsumer):
         raise NotImplementedError
 
     async def send_frame(
-        self, frame: PingFrame | PongFrame | LiveFrame | ResetFrame | DeltaFrame | RunFrame
+        self, frame: PingFrame | PongFrame | LiveFrame | ResetFrame | DeltaFrame | RunFrame | ChangedFrame
     ) -> None:
         await self.say(frame.model_dump_json())
 

@@ -71,8 +71,13 @@ ACTIONS: dict[str, Rule] = {
     "evaluation.delete": Rule(
         "deleting another's evaluation", Role.MAINTAINER, Scope.EVALUATIONS_WRITE, own=Role.AUTHOR
     ),
+    "review.view": Rule("seeing reviews", Role.VIEWER, Scope.READ),
     "review.create": Rule("asking for reviews", Role.AUTHOR, Scope.REVIEWS_WRITE),
+    "review.comment": Rule("commenting", Role.AUTHOR, Scope.REVIEWS_WRITE),
+    "review.push": Rule("changing the code under review", Role.AUTHOR, Scope.REVIEWS_WRITE),
+    "review.edit": Rule("changing another's request", Role.MAINTAINER, Scope.REVIEWS_WRITE, own=Role.AUTHOR),
     "review.write": Rule("reviewing", Role.REVIEWER, Scope.REVIEWS_WRITE),
+    "review_rule.edit": Rule("setting review rules", Role.MAINTAINER, Scope.WORKSPACE_ADMIN),
     "library.approve": Rule("approving into the library", Role.MAINTAINER, Scope.REVIEWS_WRITE),
     "profile.edit": Rule("changing agent profiles", Role.MAINTAINER, Scope.WORKSPACE_ADMIN),
     "workspace.edit": Rule("changing the workspace", Role.ADMIN, Scope.WORKSPACE_ADMIN),

@@ -68,6 +68,18 @@ export type QuotaName =
   | "gpu_seconds"
   | "model_tokens";
 
+export type ReviewState =
+  | "open"
+  | "approved"
+  | "changes_requested"
+  | "closed"
+  | "merged";
+
+export type ReviewVerdict =
+  | "comment"
+  | "approve"
+  | "request_changes";
+
 /**
  * What the policy chose to do. `submit` hands the candidate to the judge; `source` is the whole of it.
  * `none`: it wrote nothing that could be judged; `reason` says why.
@@ -78,6 +90,36 @@ export interface ActionTaken {
   action: "submit" | "finish" | "none";
   source: string;
   reason: string;
+}
+
+export interface AgentAsk {
+  turns?: number | null;
+  policy?: "builtin" | "llm" | null;
+  model?: string | null;
+}
+
+export interface AgentAsked {
+  run: string;
+  follows_words: boolean;
+  detail: string;
+}
+
+/** Where a thread was begun. Never changes. */
+export interface Anchor {
+  revision: string;
+  side: "old" | "new";
+  line: number;
+  end_line: number;
+  quoted: string;
+  context_hash: string;
+}
+
+export interface AnchorInput {
+  revision: string;
+  side?: "old" | "new";
+  line: number;
+  end_line: number;
+  quoted?: string | null;
 }
 
 /** One whole answer of a language model, and what it took. */
@@ -99,6 +141,24 @@ export interface Answered {
   seconds: number;
   first_token_seconds: number | null;
   attempts: number;
+}
+
+/** What it takes until a request may be merged. */
+export interface ApprovalRule {
+  approvals: number;
+  no_unresolved: boolean;
+  verdict_passed: boolean;
+  score_at_least: number | null;
+  speedup_at_least: number | null;
+}
+
+/** What it takes until a request may be merged. */
+export interface ApprovalRuleInput {
+  approvals?: number;
+  no_unresolved?: boolean;
+  verdict_passed?: boolean;
+  score_at_least?: number | null;
+  speedup_at_least?: number | null;
 }
 
 /** One array of the `inputs` block, every field optional: what is not said is inferred. */
@@ -149,10 +209,40 @@ export interface BaselineTime {
   speedup_high: number;
 }
 
+/** A review request has changed (`/ws/reviews/{id}`): get it again. Sent first for how it stands. */
+export interface ChangedFrame {
+  type: "changed";
+  version: number;
+}
+
 export interface Check {
   name: string;
   passed: boolean;
   detail: string;
+}
+
+/** One line of the checklist. */
+export interface CheckItem {
+  name: "approvals" | "no_changes_requested" | "no_unresolved" | "verdict_passed" | "score" | "speedup";
+  ok: boolean;
+  detail: string;
+}
+
+/** Of a 409 "code-moved": the head now, and where the code is on it. */
+export interface CodeMoved {
+  head: string;
+  place: Place | null;
+}
+
+export interface CommentCreate {
+  body?: string;
+  suggestion?: SuggestionInput | null;
+  draft?: boolean;
+}
+
+export interface CommentPatch {
+  body?: string | null;
+  suggestion?: SuggestionInput | null;
 }
 
 export interface Compilation {
@@ -213,6 +303,21 @@ export interface Diagnostic {
   column: number | null;
   severity: "error" | "warning" | "note";
   message: string;
+}
+
+export interface DiffHunk {
+  old_start: number;
+  old_lines: number;
+  new_start: number;
+  new_lines: number;
+  lines: DiffLine[];
+}
+
+export interface DiffLine {
+  kind: "same" | "added" | "removed";
+  text: string;
+  old: number | null;
+  new: number | null;
 }
 
 /** The candidate was edited. Applying `edits` to version `base_version` of `file` gives `version`. */
@@ -352,6 +457,20 @@ export interface EventPage {
   results: StoredEvent[];
   last_seq: number;
   ended: boolean;
+}
+
+/** A number or a check of the evaluation that a thread speaks of. */
+export interface Evidence {
+  kind: "metric" | "check";
+  name: string;
+  value: string;
+}
+
+/** A number or a check of the evaluation that a thread speaks of. */
+export interface EvidenceInput {
+  kind: "metric" | "check";
+  name: string;
+  value?: string;
 }
 
 /** One item of the gallery. A recording has no source of its own: play it from `GET recordings/{id}`. */
@@ -578,6 +697,17 @@ export interface MemberList {
   results: Member[];
 }
 
+export interface MergeInput {
+  revision?: string | null;
+}
+
+export interface MetricDelta {
+  name: string;
+  old: number | string | null;
+  new: number | string | null;
+  better: boolean | null;
+}
+
 export interface Metrics {
   structural_score: number;
   families: Record<string, number>;
@@ -608,6 +738,33 @@ export interface ModelUsage {
   first_token_seconds: number | null;
 }
 
+export interface NotificationItem {
+  id: number;
+  kind: "review_asked" | "mention" | "comment" | "submission" | "revision" | "state" | "agent";
+  request: string;
+  request_title: string;
+  thread: string | null;
+  actor: Person | null;
+  text: string;
+  read: boolean;
+  created_at: string;
+}
+
+export interface NotificationPage {
+  results: NotificationItem[];
+  next: string | null;
+  previous: string | null;
+  unread: number;
+}
+
+export interface NotificationSettings {
+  mail: "each" | "digest" | "none";
+}
+
+export interface NotificationsRead {
+  ids?: number[] | null;
+}
+
 /** What a new run can be asked for, and the limits it is held to. */
 export interface Options {
   policies: PolicyOption[];
@@ -633,8 +790,19 @@ export interface Parameter {
   role: "size" | "value" | "data" | "result";
 }
 
+export interface Person {
+  username: string;
+}
+
 export interface PingFrame {
   type: "ping";
+}
+
+/** Lines, 1-based, both inclusive. */
+export interface Place {
+  side: "old" | "new";
+  line: number;
+  end_line: number;
 }
 
 /** The launch plan at the representative size. */
@@ -685,6 +853,7 @@ export interface ProblemDocument {
   instance: string;
   request_id: string;
   errors: FieldProblem[];
+  code_moved: CodeMoved | null;
 }
 
 export interface QuotaSetting {
@@ -727,6 +896,13 @@ export interface Recording {
   events: RecordedEvent[];
 }
 
+/** The user's own program that a revision translates. */
+export interface ReferenceSource {
+  filename: string;
+  language: Language;
+  source: string;
+}
+
 /** What was measured in this turn, and why the next step is what it is. */
 export interface Reflected {
   type: "reflected";
@@ -737,6 +913,230 @@ export interface Reflected {
 /** The client's number is ahead of the run's: forget everything and say hello from 0. */
 export interface ResetFrame {
   type: "reset";
+}
+
+export interface ReviewComment {
+  id: string;
+  thread: string;
+  author: Person | null;
+  body: string;
+  suggestion: Suggestion | null;
+  revision: string;
+  applied_in: string | null;
+  draft: boolean;
+  deleted: boolean;
+  created_at: string;
+  edited_at: string | null;
+}
+
+/** What `POST review-requests` takes: a revision, or a run with its turn (absent: the best one). */
+export interface ReviewRequestCreate {
+  title: string;
+  description?: string;
+  revision?: string | null;
+  run?: string | null;
+  turn?: number | null;
+  base?: string | null;
+  reviewers?: string[];
+  tags?: string[];
+  rule?: ApprovalRuleInput | null;
+}
+
+export interface ReviewRequestDetail {
+  id: string;
+  workspace: string;
+  number: number;
+  title: string;
+  state: ReviewState;
+  author: Person;
+  tags: string[];
+  head: Revision;
+  reviewers: Reviewer[];
+  unresolved: number;
+  created_at: string;
+  changed_at: string;
+  version: number;
+  description: string;
+  base: Revision | null;
+  revisions: RevisionSummary[];
+  turns: RevisionSummary[];
+  rule: ApprovalRule;
+  checklist: CheckItem[];
+  can: ReviewRights;
+  library_entry: string | null;
+}
+
+export interface ReviewRequestPage {
+  results: ReviewRequestSummary[];
+  next: string | null;
+  previous: string | null;
+}
+
+/** What `PATCH review-requests/{id}` takes; what is absent stays as it is. */
+export interface ReviewRequestPatch {
+  title?: string | null;
+  description?: string | null;
+  reviewers?: string[] | null;
+  tags?: string[] | null;
+  rule?: ApprovalRuleInput | null;
+}
+
+/** A review request as a list shows it. */
+export interface ReviewRequestSummary {
+  id: string;
+  workspace: string;
+  number: number;
+  title: string;
+  state: ReviewState;
+  author: Person;
+  tags: string[];
+  head: RevisionSummary;
+  reviewers: Reviewer[];
+  unresolved: number;
+  created_at: string;
+  changed_at: string;
+  version: number;
+}
+
+/** What the one who asks may do now; `why` names the reason for each that is False. */
+export interface ReviewRights {
+  comment: boolean;
+  approve: boolean;
+  push: boolean;
+  merge: boolean;
+  close: boolean;
+  why: Record<string, string>;
+}
+
+export interface ReviewRuleItem {
+  id: number;
+  path_glob: string;
+  tag: string;
+  reviewers: string[];
+}
+
+export interface ReviewRuleList {
+  results: ReviewRuleItem[];
+  next: string | null;
+  previous: string | null;
+}
+
+/** Who is asked for which requests. Both patterns, where given, must fit; at least one is given. */
+export interface ReviewRuleWrite {
+  path_glob?: string;
+  tag?: string;
+  reviewers: string[];
+}
+
+export interface ReviewSubmission {
+  id: string;
+  author: Person;
+  verdict: ReviewVerdict;
+  body: string;
+  revision: string;
+  stale: boolean;
+  comments: number;
+  created_at: string;
+}
+
+export interface ReviewSubmissionList {
+  results: ReviewSubmission[];
+  next: string | null;
+  previous: string | null;
+}
+
+export interface ReviewThread {
+  id: string;
+  request: string;
+  revision: string;
+  anchor: Anchor;
+  place: Place | null;
+  gone: boolean;
+  moved: boolean;
+  resolved: boolean;
+  resolved_by: Person | null;
+  comments: ReviewComment[];
+  evidence: Evidence | null;
+  runs: string[];
+  created_at: string;
+}
+
+/** A request's threads; drafts only of the one who asks. */
+export interface ReviewThreadList {
+  results: ReviewThread[];
+  next: string | null;
+  previous: string | null;
+}
+
+export interface Reviewer {
+  username: string;
+  state: "waiting" | "commented" | "approved" | "changes_requested" | "stale";
+  asked: boolean;
+  revision: string | null;
+}
+
+/** A revision with its source and all that the judge found out. */
+export interface Revision {
+  id: string;
+  number: number;
+  origin: "turn" | "edit" | "suggestion" | "upload";
+  run: string | null;
+  turn: number | null;
+  parent: string | null;
+  author: Person | null;
+  credited: string[];
+  source_sha256: string;
+  filename: string;
+  state: "pending" | "judging" | "judged";
+  verdict: Verdict | null;
+  score: number | null;
+  speedup: number | null;
+  message: string;
+  created_at: string;
+  source: string;
+  evaluation: Evaluation | null;
+  reference: ReferenceSource;
+}
+
+export interface RevisionDiff {
+  old: string | null;
+  new: string;
+  whitespace: "show" | "ignore";
+  hunks: DiffHunk[];
+  old_line_count: number;
+  new_line_count: number;
+  added: number;
+  removed: number;
+  material: boolean;
+  metrics: MetricDelta[];
+}
+
+/** A new head: an edited source, or a turn of a run that went on from here. */
+export interface RevisionPush {
+  base_revision: string;
+  source?: string | null;
+  run?: string | null;
+  turn?: number | null;
+}
+
+/** A revision without its source. Revisions never change, but for being judged once. */
+export interface RevisionSummary {
+  id: string;
+  number: number;
+  origin: "turn" | "edit" | "suggestion" | "upload";
+  run: string | null;
+  turn: number | null;
+  parent: string | null;
+  author: Person | null;
+  credited: string[];
+  source_sha256: string;
+  filename: string;
+  state: "pending" | "judging" | "judged";
+  verdict: Verdict | null;
+  score: number | null;
+  speedup: number | null;
+  message: string;
+  created_at: string;
 }
 
 export interface Reward {
@@ -919,6 +1319,31 @@ export interface StoredEvent {
   event: RunEvent;
 }
 
+/** Publishes one's drafts as one review. */
+export interface SubmissionCreate {
+  verdict: ReviewVerdict;
+  body?: string;
+  revision: string;
+}
+
+/** These lines of the comment's revision are to read so. Empty text deletes them. */
+export interface Suggestion {
+  line: number;
+  end_line: number;
+  text: string;
+}
+
+/** These lines of the comment's revision are to read so. Empty text deletes them. */
+export interface SuggestionInput {
+  line: number;
+  end_line: number;
+  text: string;
+}
+
+export interface SuggestionsApply {
+  comments: string[];
+}
+
 /** Everything about a task that an agent, a page or a log may see. No expected output is in it. */
 export interface TaskSpec {
   language: Language;
@@ -946,6 +1371,15 @@ export interface TextDelta {
   thought: boolean;
   request: number;
   start: number;
+}
+
+export interface ThreadCreate {
+  anchor: AnchorInput;
+  body?: string;
+  suggestion?: SuggestionInput | null;
+  draft?: boolean;
+  evidence?: EvidenceInput | null;
+  carry?: boolean;
 }
 
 export interface Timed {
@@ -1130,6 +1564,7 @@ export type ServerFrame =
   | LiveFrame
   | ResetFrame
   | RunFrame
+  | ChangedFrame
   | PingFrame
   | PongFrame;
 

@@ -1,0 +1,1 @@
+"""The library: candidates that people have approved, by workspace, title and version."""
