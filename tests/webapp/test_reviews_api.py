@@ -186,7 +186,9 @@ def test_review_edit_approve_and_merge_by_api_alone(
     mia.post(f"{here}/submissions", {"verdict": "approve", "revision": head}, 409)
     mia.post(f"{here}/submissions", own, 201)
     assert mia.post(f"{here}/merge", {}, 409)["type"] == "/problems/not-approved"  # rob wants changes
-    rob.post(f"{here}/submissions", {"verdict": "comment", "body": "Fine now", "revision": applied["id"]}, 201)
+    rob.post(
+        f"{here}/submissions", {"verdict": "comment", "body": "Fine now", "revision": applied["id"]}, 201
+    )
     assert rob.get(here)["state"] == "approved"
     assert mia.get("inbox")["results"] == []
     merged = mia.post(f"{here}/merge", {"revision": applied["id"]})

@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
+from tests.webapp import review_calls
 from tests.webapp.teams import CANDIDATE, Team, bearer, send, signed_in, team_make, token_make
 from webapp.accounts.models import BrowserSession, User
 from webapp.gallery.selectors import gallery
@@ -134,6 +135,7 @@ CALLS: dict[tuple[str, str], Make] = {
     ("PATCH", "model"): lambda team, user: ("models/1", {}, {}),
     ("DELETE", "model"): lambda team, user: ("models/1", None, {}),
     ("POST", "model-try"): lambda team, user: ("models/1/try", None, {}),
+    **review_calls.CALLS,
 }
 
 

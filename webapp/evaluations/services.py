@@ -64,7 +64,7 @@ def evaluation_create(
     require(user, "evaluation.create", workspace)
 
     def create() -> EvaluationRecord:
-        return _insert(user=user, workspace=workspace, items=[request])[0]
+        return evaluations_insert(user=user, workspace=workspace, items=[request])[0]
 
     return idempotency.created_once(
         user=user,
@@ -86,7 +86,7 @@ def evaluation_batch_create(
     def create() -> EvaluationBatch:
         with transaction.atomic():
             batch = EvaluationBatch.objects.create(owner=user, workspace=workspace)
-            _insert(user=user, workspace=workspace, items=request.items, batch=batch)
+            evaluations_insert(user=user, workspace=workspace, items=request.items, batch=batch)
         return batch
 
     return idempotency.created_once(
@@ -99,9 +99,10 @@ def evaluation_batch_create(
     )
 
 
-def _insert(
+def evaluations_insert(
     *, user: User, workspace: Workspace, items: Sequence[EvaluationItem], batch: EvaluationBatch | None = None
 ) -> list[EvaluationRecord]:
+    """For callers that have asked whether the user may. Raises ProblemError beyond limits and quotas."""
     if selectors.open_evaluations_count(user) + len(items) > settings.EVALUATIONS_OPEN_MAX:
         limit = settings.EVALUATIONS_OPEN_MAX
         detail = f"At most {limit} unfinished evaluations are taken. Wait for some to end, or stop them."

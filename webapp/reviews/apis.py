@@ -91,7 +91,7 @@ class ReviewRequestsApi(APIView):
 
 
 class InboxApi(APIView):
-    actions: ClassVar = {"GET": "review.view"}
+    actions: ClassVar = {"GET": "account.view"}
 
     @extend_schema(
         operation_id="review_inbox", tags=TAGS, parameters=PAGED, responses=resources.ReviewRequestPage

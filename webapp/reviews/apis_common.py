@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from webapp.common.errors import ProblemError
-from webapp.common.pagination import NewestFirst
+from webapp.common.pagination import LIMIT, NewestFirst
 from webapp.live.resources import ProblemDocument
 
 TAGS = ["reviews"]
@@ -22,7 +22,6 @@ DENIED = {403: OpenApiResponse(ProblemDocument, description="Above your role, or
 CHANGES: dict[int, Any] = {400: PROBLEM, 409: PROBLEM, **DENIED, **NOT_FOUND}
 WORKSPACE = OpenApiParameter("workspace", str, description="Whose; without it your own workspace's")
 CURSOR = OpenApiParameter("cursor", str, description="From `next` of the page before")
-LIMIT = OpenApiParameter("limit", int, description="How many on a page, at most 200")
 PAGED = [CURSOR, LIMIT]
 IF_MATCH = OpenApiParameter(
     "If-Match",

@@ -18,8 +18,8 @@ from webapp.accounts.models import User
 from webapp.common.errors import ProblemError
 from webapp.common.plain import plain
 from webapp.evaluations.models import EvaluationRecord
-from webapp.evaluations.services import evaluation_create
-from webapp.live.resources import EvaluationCreate
+from webapp.evaluations.services import evaluations_insert
+from webapp.live.resources import EvaluationItem
 from webapp.reviews.changes import changing, say
 from webapp.reviews.models import AgentTask, Chain, ReviewRequest, Revision
 from webapp.reviews.sources import material_sha256, sha256
@@ -160,20 +160,17 @@ def judge_when_needed(revision: Revision, *, user: User) -> None:
     if revision.state == Revision.State.JUDGED and revision.verdict is not None:
         return
     chain = revision.chain
-    record, _ = evaluation_create(
-        user=user,
-        request=EvaluationCreate(
-            source=chain.source,
-            filename=chain.filename,
-            language=chain.language,
-            entry=chain.entry,
-            inputs=None if chain.inputs is None else Inputs.model_validate(chain.inputs),
-            candidate=revision.source,
-            backend=chain.backend,
-            target=chain.target,
-            workspace=chain.workspace.slug,
-        ),
+    item = EvaluationItem(
+        source=chain.source,
+        filename=chain.filename,
+        language=chain.language,
+        entry=chain.entry,
+        inputs=None if chain.inputs is None else Inputs.model_validate(chain.inputs),
+        candidate=revision.source,
+        backend=chain.backend,
+        target=chain.target,
     )
+    [record] = evaluations_insert(user=user, workspace=chain.workspace, items=[item])
     waiting = Revision.objects.filter(pk=revision.pk)
     waiting.update(judgement=record, state=Revision.State.PENDING, message="")
 
