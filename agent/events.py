@@ -15,6 +15,7 @@ from sandbox.types import Compilation, Data, Evaluation, Metrics, PlanSummary, P
 
 EndReason = Literal[
     "finished",  # the policy had nothing left to try, or said so
+    "kept",  # the policy would leave the program sequential; the message says why
     "turn_limit",
     "time_limit",
     "token_limit",
@@ -35,6 +36,7 @@ class RunStarted(Data):
     backend: str
     target: str
     turn_limit: int
+    strategy: str = "single"  # how turns are chosen: one after the other, or a search over branches
 
 
 class TurnStarted(Data):
@@ -42,6 +44,8 @@ class TurnStarted(Data):
     turn: int  # from 1
     title: str  # what this turn tries, in a few words: "Direct version", "Tile through shared memory"
     base_turn: int | None  # the turn whose source this one starts from
+    branch: int = 1  # of a search; 0 is a given kernel
+    also_from: int | None = None  # a second parent, whose source was shown too
 
 
 class TextDelta(Data):
@@ -125,11 +129,12 @@ class Edited(Data):
 
 class ActionTaken(Data):
     """What the policy chose to do. `submit` hands the candidate to the judge; `source` is the whole of it.
-    `none`: it wrote nothing that could be judged; `reason` says why."""
+    `none`: it wrote nothing that could be judged; `finish`: nothing is left to try; `keep`: the program is
+    better left sequential. `reason` says why."""
 
     type: Literal["action"] = "action"
     turn: int
-    action: Literal["submit", "finish", "none"]
+    action: Literal["submit", "finish", "keep", "none"]
     source: str = ""
     reason: str = ""
 
@@ -195,6 +200,7 @@ class TurnEnded(Data):
     evaluation: Evaluation
     best_turn: int | None  # best so far, None while nothing passed
     seconds: float
+    same_as: int | None = None  # an earlier turn with the same candidate: this one was not judged again
 
 
 class RunEnded(Data):

@@ -1,13 +1,16 @@
 """The loop every policy runs in: choose, edit, judge, reflect, until something ends it.
 
 It knows nothing of who the policy is or where candidates run. Each ending has a name
-(`agent.events.EndReason`), and exactly one `run_ended` closes the stream, whatever happens.
+(`agent.events.EndReason`), and exactly one `run_ended` closes the stream, whatever happens. `agent.search`
+makes its turns here too, several branches of them.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
+from typing import Literal, TypeVar
 
 from agent.edits import apply_edits, edited_events
 from agent.endings import RunEnds
@@ -24,13 +27,14 @@ from agent.events import (
     TurnStarted,
 )
 from agent.limits import Limits
-from agent.protocols import Action, Environment, Finish, Policy, Submit, Unusable
+from agent.protocols import Environment, Finish, Keep, Policy, Submit, Unusable
 from agent.trajectory import Trajectory
 from sandbox.cancellation import Cancellation
 from sandbox.errors import Cancelled, TaskProblem
 from sandbox.types import Evaluation, Problem
 
 CANDIDATE_FILE = "kernel.cu"
+_Result = TypeVar("_Result")
 
 
 def run(
@@ -41,13 +45,37 @@ def run(
     *,
     earlier: Iterable[Event] = (),
 ) -> Iterator[Event]:
-    """One run. Never raises for what a task, a candidate or a cancellation does.
+    """One run, a turn after the other. Never raises for what a task, a candidate or a cancellation does.
 
     `earlier`: the events of a run of the same task that was broken off. Its judged turns are told again, as
     they were, and this run goes on from them; for that, the policy must keep nothing but the trajectory.
     """
-    trajectory, began = Trajectory(), time.monotonic()
-    events = _turns(policy, environment, limits, cancel, trajectory, began, judged_turns(earlier))
+    trajectory, clock = Trajectory(), Clock(limits.seconds)
+    yield from closed(
+        trajectory, clock, _turns(policy, environment, limits, cancel, trajectory, clock, earlier)
+    )
+
+
+class Clock:
+    """A run's own time, in seconds."""
+
+    def __init__(self, limit: float) -> None:
+        self.limit, self._began = limit, time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._began
+
+    def check(self) -> None:
+        """Raises RunEnds when the time is up."""
+        if self.seconds > self.limit:
+            raise RunEnds("time_limit", f"stopped after {self.limit:.0f} s; the best turn is kept")
+
+
+def closed(
+    trajectory: Trajectory, clock: Clock, events: Generator[Event, None, tuple[EndReason, str]]
+) -> Iterator[Event]:
+    """The events, folded into `trajectory` as they come, and after them the one that closes the run."""
     reason: EndReason = "internal_error"
     message, problem = "the run ended without a reason", None
     try:
@@ -69,7 +97,9 @@ def run(
         message = problem.message
     except Exception as error:  # the stream must end with its reason, and a bug must not look like a verdict
         message = f"Kernelwright's own fault: {type(error).__name__}: {error}"
-    yield ended(trajectory, reason, message, problem, time.monotonic() - began)
+    finally:
+        events.close()
+    yield ended(trajectory, reason, message, problem, clock.seconds)
 
 
 def _turns(
@@ -78,50 +108,76 @@ def _turns(
     limits: Limits,
     cancel: Cancellation,
     trajectory: Trajectory,
-    began: float,
+    clock: Clock,
     earlier: Iterable[Event],
 ) -> Generator[Event, None, tuple[EndReason, str]]:
     """Generator of a run's events up to its end; returns (reason, message)."""
-    yield RunStarted(
+    yield started(policy.name, environment, limits)
+    editor = Editor()
+    for event in judged_turns(earlier):
+        yield from editor.told(event)
+    while trajectory.next_turn <= limits.turns:
+        cancel.check()
+        clock.check()
+        action = yield from editor.follow(one_turn(policy, environment, trajectory))
+        if action is not None:
+            return ("kept" if isinstance(action, Keep) else "finished"), action.reason
+    return turns_used(limits)
+
+
+def started(policy: str, environment: Environment, limits: Limits, strategy: str = "single") -> RunStarted:
+    return RunStarted(
         task=environment.spec,
-        policy=policy.name,
+        policy=policy,
         backend=environment.backend,
         target=environment.target,
         turn_limit=limits.turns,
+        strategy=strategy,
     )
-    editor = _Editor()
-    for event in earlier:
-        yield editor.again(event)
-    for turn in range(len(trajectory.turns) + 1, limits.turns + 1):
-        cancel.check()
-        if time.monotonic() - began > limits.seconds:
-            return "time_limit", f"stopped after {limits.seconds:.0f} s; the best turn is kept"
-        turn_began = time.monotonic()
-        action = yield from editor.follow(policy.act(trajectory))
-        if isinstance(action, Finish):
-            if len(trajectory.turns) == turn:  # it had begun a turn, and made up its mind in it
-                yield ActionTaken(turn=turn, action="finish", reason=action.reason)
-            return "finished", action.reason
-        if len(trajectory.turns) < turn:
-            yield TurnStarted(turn=turn, title=action.title, base_turn=action.base_turn)
-        if isinstance(action, Submit):
-            yield from editor.show(turn, action.source)
-            yield ActionTaken(turn=turn, action="submit", source=action.source)
-            evaluation = yield from environment.step(turn, action.source)
-        else:
-            yield ActionTaken(turn=turn, action="none", reason=action.why)
-            evaluation = _nothing_to_judge(action, environment)
-        trajectory.turns[turn - 1].evaluation = evaluation  # so that the reflection sees it
-        yield Reflected(turn=turn, text=policy.reflect(trajectory))
-        best = trajectory.best
-        yield TurnEnded(
-            turn=turn,
-            evaluation=evaluation,
-            best_turn=best.number if best else None,
-            seconds=time.monotonic() - turn_began,
-        )
+
+
+def turns_used(limits: Limits) -> tuple[EndReason, str]:
     used = "the only turn is" if limits.turns == 1 else f"all {limits.turns} turns are"
     return "turn_limit", f"{used} used; the best turn is kept"
+
+
+def one_turn(
+    policy: Policy, environment: Environment, trajectory: Trajectory
+) -> Generator[Event, None, Finish | Keep | None]:
+    """One action with its observation. Returns the action where it ends the run, or the branch.
+
+    The caller folds each event into `trajectory` before it takes the next.
+    """
+    began, turn = time.monotonic(), trajectory.next_turn
+    action = yield from policy.act(trajectory)
+    begun = trajectory.last is not None and trajectory.last.number == turn
+    if isinstance(action, Finish | Keep):
+        if begun:  # it had begun a turn, and made up its mind in it
+            yield ending_action(turn, action)
+        return action
+    if not begun:
+        yield TurnStarted(turn=turn, title=action.title, base_turn=action.base_turn)
+    if isinstance(action, Submit):
+        yield ActionTaken(turn=turn, action="submit", source=action.source)
+        evaluation = yield from environment.step(turn, action.source)
+    else:
+        yield ActionTaken(turn=turn, action="none", reason=action.why)
+        evaluation = _nothing_to_judge(action, environment)
+    trajectory.turn(turn).evaluation = evaluation  # so that the reflection sees it
+    yield Reflected(turn=turn, text=policy.reflect(trajectory))
+    best = trajectory.best
+    yield TurnEnded(
+        turn=turn,
+        evaluation=evaluation,
+        best_turn=best.number if best else None,
+        seconds=time.monotonic() - began,
+    )
+    return None
+
+
+def ending_action(turn: int, action: Finish | Keep) -> ActionTaken:
+    kind: Literal["keep", "finish"] = "keep" if isinstance(action, Keep) else "finish"
+    return ActionTaken(turn=turn, action=kind, reason=action.reason)
 
 
 def _nothing_to_judge(action: Unusable, environment: Environment) -> Evaluation:
@@ -136,45 +192,56 @@ def _nothing_to_judge(action: Unusable, environment: Environment) -> Evaluation:
 
 
 def judged_turns(events: Iterable[Event]) -> list[Event]:
-    """The events of the first turns, up to one that was not judged to its end. Text deltas are left out."""
-    kept: list[Event] = []
-    turn: list[Event] = []
-    for event in events:
-        if isinstance(event, RunStarted | RunEnded | TextDelta):
-            continue
-        turn.append(event)
-        if isinstance(event, TurnEnded):
-            kept += turn
-            turn = []
-    return kept
+    """The events of the turns that were judged to their end. Text deltas are left out.
+
+    Also kept is a turn that ended a branch of a search, where others came after it.
+    """
+    told = [e for e in events if not isinstance(e, RunStarted | RunEnded | TextDelta)]
+    judged = {event.turn for event in told if isinstance(event, TurnEnded)}
+    last = max(judged, default=0)
+    ended = {e.turn for e in told if isinstance(e, ActionTaken) and e.action in ("finish", "keep")}
+    kept = judged | {turn for turn in ended if turn < last}
+    return [event for event in told if event.turn in kept]
 
 
-class _Editor:
+class Editor:
     """What an editor that applies every edit shows. It alone knows the versions."""
 
     def __init__(self) -> None:
         self.text, self.version = "", 0
+        self._turn, self._blind = 0, False
 
-    def follow(self, acting: Generator[Event, None, Action]) -> Generator[Event, None, Action]:
-        """A policy that edits as it goes says what it changes; the versions are given here."""
-        try:
-            while True:
-                event = next(acting)
-                yield self._apply(event) if isinstance(event, Edited) else event
-        except StopIteration as stop:
-            action: Action = stop.value
-            return action
-        finally:
-            acting.close()
+    def follow(self, turn: Generator[Event, None, _Result]) -> Generator[Event, None, _Result]:
+        """A turn's events, with edits that fit: a policy that edits as it goes says what it changes, the
+        versions are given here, and in the end the whole candidate is shown."""
+        with closing(turn):
+            try:
+                while True:
+                    yield from self.told(next(turn))
+            except StopIteration as stop:
+                result: _Result = stop.value
+                return result
+
+    def told(self, event: Event) -> Iterator[Event]:
+        match event:
+            case TurnStarted():
+                # What was shown before may be from a turn that is not told: its edits do not fit then.
+                self._blind = event.turn != self._turn + 1
+                self._turn = event.turn
+                yield event
+            case Edited():
+                if not self._blind:
+                    yield self._apply(event)
+            case ActionTaken(action="submit"):
+                yield from self.show(event.turn, event.source)
+                yield event
+            case _:
+                yield event
 
     def show(self, turn: int, source: str) -> Iterator[Edited]:
         """From what is shown to the whole candidate."""
         for edit in edited_events(turn, self.text, source, file=CANDIDATE_FILE, version=self.version):
             yield self._apply(edit)
-
-    def again(self, event: Event) -> Event:
-        """An event of before. Edits of turns that were left out have left gaps in the versions."""
-        return self._apply(event) if isinstance(event, Edited) else event
 
     def _apply(self, edit: Edited) -> Edited:
         self.text = apply_edits(self.text, edit.edits)

@@ -29,6 +29,13 @@ class Finish:
 
 
 @dataclass(frozen=True)
+class Keep:
+    """The program is better left sequential: it has nothing that could run in parallel, or too little."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
 class Unusable:
     """The policy had its turn and wrote no candidate; `why` is told to it and to the reader."""
 
@@ -37,7 +44,7 @@ class Unusable:
     base_turn: int | None = None
 
 
-Action = Submit | Finish | Unusable
+Action = Submit | Finish | Keep | Unusable
 
 
 class Policy(Protocol):
@@ -94,6 +101,7 @@ class Draft:
 
     source: str
     schedule: object  # the translator's own frozen, hashable choices; equal schedules give equal sources
+    sequential: str = ""  # why all of it is one thread's work; empty where something runs in parallel
 
 
 @dataclass(frozen=True)

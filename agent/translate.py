@@ -15,6 +15,7 @@ from agent.limits import Limits
 from agent.loop import ended, run
 from agent.policies.builtin import BuiltinPolicy
 from agent.protocols import Policy
+from agent.search.options import SearchOptions
 from agent.trajectory import Trajectory
 from agent.translator import translator_for
 from sandbox.cancellation import Cancellation
@@ -45,6 +46,7 @@ class TranslateRequest(Data):
     seconds: float = Field(default=600.0, gt=0)
     tokens: int | None = Field(default=None, ge=1)  # of a language model
     cost: float | None = Field(default=None, gt=0)
+    search: SearchOptions = SearchOptions()  # of a language model; the built-in policy has one way to go
 
 
 def translate(
@@ -83,12 +85,74 @@ def translate(
             open_things.callback(environment.close)
             try:
                 _check_earlier(request, task, earlier)
-                policy = _policy(request, task, environment, limits, cancel, endpoint, record, open_things)
+                events = _events(
+                    request,
+                    task,
+                    environment,
+                    limits,
+                    cancel,
+                    endpoint,
+                    record,
+                    earlier,
+                    open_things,
+                    make_judge,
+                )
             except TaskProblem as error:
                 yield _ended_early("bad_input", error.problem.message, error.problem, began)
                 return
-            for event in run(policy, environment, limits, cancel, earlier=earlier):
+            for event in events:
                 yield _placed(event, request.filename)
+
+
+def _events(
+    request: TranslateRequest,
+    task: Task,
+    environment: JudgeEnvironment,
+    limits: Limits,
+    cancel: Cancellation,
+    endpoint: Endpoint | None,
+    record: Callable[[Exchange], None],
+    earlier: Sequence[Event],
+    open_things: ExitStack,
+    make_judge: MakeJudge,
+) -> Iterator[Event]:
+    """The run itself: a single trajectory, or a search. Raises TaskProblem for what cannot begin."""
+    if request.search.strategy == "single":
+        policy = _policy(request, task, environment, limits, cancel, endpoint, record, open_things)
+        return run(policy, environment, limits, cancel, earlier=earlier)
+    if request.policy != "llm":
+        message = f"the built-in policy has one way to go, so there is no {request.search.strategy} of it"
+        hint = "use the strategy single, or a language model"
+        raise TaskProblem(Problem(kind="bad_strategy", message=message, hint=hint))
+    if endpoint is None:
+        raise _no_model()
+    from agent.search.setup import open_search
+
+    # A failure of one branch ends the others; it must not look like a wish of the caller's.
+    inner = Cancellation(lambda: cancel.is_set, interval=0.0)
+
+    def more() -> JudgeEnvironment:
+        return JudgeEnvironment(
+            task,
+            backend=environment.backend,
+            target=request.target,
+            cancel=inner,
+            make_judge=make_judge,
+        )
+
+    search = open_search(
+        request.search,
+        endpoint,
+        request.protocol,
+        environment,
+        more,
+        limits,
+        inner,
+        start_from=request.start_from,
+        record=record,
+    )
+    open_things.callback(search.lanes.close)
+    return search.run(earlier)
 
 
 def _prepare(
@@ -138,8 +202,7 @@ def _policy(
     if request.policy == "builtin":
         return BuiltinPolicy(lambda: translator_for(task.spec), start_from=request.start_from)
     if endpoint is None:
-        hint = "name an endpoint and its model, or use the built-in policy"
-        raise TaskProblem(Problem(kind="no_model", message="no language model is set up", hint=hint))
+        raise _no_model()
     from agent.llm.setup import open_policy  # needs httpx2, which those without a model need not install
 
     policy, conversation = open_policy(
@@ -147,6 +210,11 @@ def _policy(
     )
     open_things.callback(conversation.close)
     return policy
+
+
+def _no_model() -> TaskProblem:
+    hint = "name an endpoint and its model, or use the built-in policy"
+    return TaskProblem(Problem(kind="no_model", message="no language model is set up", hint=hint))
 
 
 def _ended_early(reason: EndReason, message: str, problem: Problem | None, began: float) -> RunEnded:

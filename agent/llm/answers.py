@@ -29,6 +29,7 @@ class Reading:
     plan: str = ""
     lesson: str = ""
     done: str = ""  # nothing more to try, and why
+    keep: str = ""  # better left sequential, and why
     repairs: list[str] = field(default_factory=list)
 
 
@@ -36,15 +37,15 @@ def read(answer: Answer, prototype: str) -> Reading:
     """The candidate, plan and lesson of an answer in the rewrite protocol."""
     text = _THINKING.sub("", answer.text)
     prose, _, _ = _parts(text)
-    said = {word: sentence(prose, word) for word in ("PLAN", "LESSON", "DONE")}
+    said = {word: sentence(prose, word) for word in ("PLAN", "LESSON", "DONE", "KEEP")}
     plan, lesson = said["PLAN"], said["LESSON"]
     refused = answer.refusal or answer.finish_reason == "content_filter"
     source = None if refused else _source(text, whole=answer.finish_reason == "stop")
     if source is not None:
         source, repairs = repaired(source, prototype)
-        return Reading(source, "", plan, lesson, "", repairs)
-    if said["DONE"] and not refused:
-        return Reading(plan=plan, lesson=lesson, done=said["DONE"])
+        return Reading(source, "", plan, lesson, repairs=repairs)
+    if not refused and (said["DONE"] or said["KEEP"]):
+        return Reading(plan=plan, lesson=lesson, done=said["DONE"], keep=said["KEEP"])
     return Reading(why=_why_not(answer, prototype), plan=plan, lesson=lesson)
 
 

@@ -111,6 +111,10 @@ class ChatClient:
             self._pause(seconds, deadline)
         raise AssertionError("every attempt returns or raises")
 
+    def check_cancelled(self) -> None:
+        """Raises Cancelled."""
+        self._cancel.check()
+
     def close(self) -> None:
         if self._runner is not None:
             if self._http is not None:

@@ -44,6 +44,9 @@ the whole source, not a part of it
 ```
 Where nothing is left to gain on a source that passed, answer instead with one line
 DONE: why
+Where every step of the program needs the one before, so that nothing could run in parallel, answer with
+one line
+KEEP: why
 
 For the function
 ```c
@@ -58,7 +61,8 @@ You work with tools, in a scratch folder that holds kernel.cu. Think briefly, ca
 says. Write kernel.cu with write_file, change it with edit_file, check it with compile, and hand it to the
 judge with verify. Each verify is one turn, and turns are few; compile is free. Use profile to see which
 lines cost most, open_skill for how a weakness is cured, note for what should be remembered: after each
-verify, only notes, plans and measurements are kept. Call finish when nothing is left to gain.
+verify, only notes, plans and measurements are kept. Call finish when nothing is left to gain, and keep where
+nothing in the program could run in parallel.
 """
 
 
@@ -89,7 +93,7 @@ def goal(trajectory: Trajectory) -> Goal:
     judged = [turn for turn in trajectory.turns if turn.evaluation is not None]
     if not judged:
         return Goal("First version", None)
-    base = _base(judged, trajectory.best)
+    base = trajectory.base or _base(judged, trajectory.best)
     if base is None or base.evaluation is None:
         return Goal("First version, again", None)
     match base.evaluation.verdict:
@@ -105,6 +109,11 @@ def goal(trajectory: Trajectory) -> Goal:
             return Goal("Make it right", base)
         case _:
             return Goal("Make it run", base)
+
+
+def aims(aim: Goal, hint: str) -> str:
+    """What the turn is for, and which way to go where the strategy wishes for one."""
+    return f"{aim.title}. {hint}".rstrip()
 
 
 def _base(judged: Sequence[Turn], best: Turn | None) -> Turn | None:
@@ -179,6 +188,11 @@ def state(trajectory: Trajectory, aim: Goal, *, prototype: str, tokens: int) -> 
         if repairs:
             said += "\nput right without asking: " + "; ".join(repairs)
         sections.append(Section("OBSERVATION", f"of the source above (turn {base.number}): {said}"))
+    mate = trajectory.mate
+    if mate is not None and mate.evaluation is not None:
+        sections.append(Section("OTHER_CUDA", mate.source, rank=1))
+        said = observation(mate.evaluation, mate.source, prototype=prototype, tokens=tokens // 2)
+        sections.append(Section("OTHER_OBSERVATION", f"of OTHER_CUDA (turn {mate.number}): {said}", rank=1))
     if last is not base and last.evaluation is not None:
         said = observation(last.evaluation, last.source, prototype=prototype, tokens=tokens // 2)
         sections.append(Section("LAST_ATTEMPT", f"turn {last.number}, {last.plan}: {said}", rank=2))

@@ -64,22 +64,24 @@ class Conversation:
         text = "".join(_said(message) for message in messages) + (json.dumps(list(tools)) if tools else "")
         prompt = ledger.estimate(text)
         wished = min(endpoint.answer_tokens, max(endpoint.context_tokens - prompt - _MARGIN, 64))
-        request = Request(messages, tools, ledger.room(prompt, wished))
-        before = self.client.spent
-        yield Stage(turn=turn, stage="model", detail=f"asking {endpoint.model}")
-        asking = self.client.ask(request, deadline=ledger.deadline)
-        try:
-            answer = yield from self._listen(turn, asking)
-        except (DeadlinePassed, EndpointFailed, Cancelled) as ended:
+        with ledger.reserved(prompt, wished, self.client.check_cancelled) as room:
+            request = Request(messages, tools, room)
+            before = self.client.spent
+            yield Stage(turn=turn, stage="model", detail=f"asking {endpoint.model}")
+            asking = self.client.ask(request, deadline=ledger.deadline)
+            try:
+                answer = yield from self._listen(turn, asking)
+            except (DeadlinePassed, EndpointFailed, Cancelled) as ended:
+                yield self._settle(turn, before)
+                if isinstance(ended, DeadlinePassed):
+                    raise ledger.time_is_up() from None
+                if isinstance(ended, EndpointFailed):
+                    why = f"{endpoint.model} cannot be asked: {ended}"
+                    raise RunEnds("model_unavailable", why) from ended
+                raise
+            finally:
+                asking.close()
             yield self._settle(turn, before)
-            if isinstance(ended, DeadlinePassed):
-                raise ledger.time_is_up() from None
-            if isinstance(ended, EndpointFailed):
-                raise RunEnds("model_unavailable", f"{endpoint.model} cannot be asked: {ended}") from ended
-            raise
-        finally:
-            asking.close()
-        yield self._settle(turn, before)
         ledger.learn(prompt, answer.usage)
         self.record(Exchange.of(turn, endpoint, request, answer))
         return answer

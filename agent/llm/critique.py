@@ -94,7 +94,7 @@ def critique(trajectory: Trajectory) -> Critique:
 
 def _passed(trajectory: Trajectory, turn: Turn, evaluation: Evaluation) -> str:
     score = evaluation.score or 0.0
-    scores = [t.evaluation.score for t in trajectory.turns[: turn.number - 1] if t.evaluation]
+    scores = [t.evaluation.score for t in trajectory.before(turn.number) if t.evaluation]
     before = max((s for s in scores if s is not None), default=None)
     if before is None:
         return f"Turn {turn.number} passed with a structural score of {score:.1f}."

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from agent.endings import RunEnds
@@ -16,13 +19,16 @@ LEAST_ANSWER = 64
 
 @dataclass
 class Ledger:
-    """The run's clock starts with the ledger."""
+    """The run's clock starts with the ledger. One for all threads of a run: what is being asked for is
+    reserved, so that answers that are written side by side do not pass a limit together."""
 
     limits: Limits
     price: Price | None = None
     spent: Usage = field(default_factory=Usage)
     began: float = field(default_factory=time.monotonic)
     _factor: float = 1.0  # tokens the server counts for one that we estimate
+    _reserved: list[Usage] = field(default_factory=list)
+    _changed: threading.Condition = field(default_factory=threading.Condition)
 
     @property
     def deadline(self) -> float:
@@ -46,15 +52,49 @@ class Ledger:
         return round(estimated_tokens(text) * self._factor)
 
     def add(self, usage: Usage) -> None:
-        self.spent += usage
+        with self._changed:
+            self.spent += usage
 
     def learn(self, estimated: int, usage: Usage) -> None:
         """A prompt estimated at so many tokens had this many."""
         if not usage.estimated and estimated > 0:
             self._factor = min(max(self._factor * usage.prompt_tokens / estimated, 0.5), 3.0)
 
+    @contextmanager
+    def reserved(self, prompt_tokens: int, wished: int, check: Callable[[], None]) -> Iterator[int]:
+        """Tokens the next answer may have, kept free until it is there. Where others are being written that
+        may take what is left, waits for them. Raises RunEnds as `room`, and what `check` raises meanwhile."""
+        with self._changed:
+            while self._reserved and self._tight(prompt_tokens, wished):
+                check()
+                if time.monotonic() >= self.deadline:
+                    raise self.time_is_up()
+                self._changed.wait(0.1)
+            room = self.room(prompt_tokens, wished)
+            mine = Usage(prompt_tokens=prompt_tokens, completion_tokens=room)
+            self._reserved.append(mine)
+        try:
+            yield room
+        finally:
+            with self._changed:
+                self._reserved.remove(mine)
+                self._changed.notify_all()
+
+    def _tight(self, prompt_tokens: int, wished: int) -> bool:
+        """Whether what was spent, what is reserved and this could pass a limit."""
+        most = sum(self._reserved, self.spent) + Usage(prompt_tokens=prompt_tokens, completion_tokens=wished)
+        if (
+            self.limits.tokens is not None
+            and most.prompt_tokens + most.completion_tokens > self.limits.tokens
+        ):
+            return True
+        if self.limits.cost is None or self.price is None:
+            return False
+        return self.price.of(most.prompt_tokens, most.completion_tokens) > self.limits.cost
+
     def room(self, prompt_tokens: int, wished: int) -> int:
-        """Tokens the next answer may have. Raises RunEnds where a limit leaves no room for one."""
+        """Tokens the next answer may have, with nothing reserved. Raises RunEnds where a limit leaves no room
+        for one."""
         room = wished
         if time.monotonic() >= self.deadline:
             raise self.time_is_up()

@@ -14,7 +14,7 @@ from agent.llm.answers import Reading, read
 from agent.llm.conversation import Conversation
 from agent.llm.critique import critique
 from agent.llm.wire import Message
-from agent.protocols import Action, Finish, Submit, Unusable
+from agent.protocols import Action, Finish, Keep, Submit, Unusable
 from agent.trajectory import Trajectory
 from sandbox.tasks.base import TaskSpec
 
@@ -32,13 +32,14 @@ class RewritePolicy:
     spec: TaskSpec
     target: str
     start_from: str | None = None
+    hint: str = ""  # a way to go, for one of several samples
     name: str = "llm"
 
     def act(self, trajectory: Trajectory) -> Generator[Event, None, Action]:
         settled = unasked(trajectory, self.start_from)
         if settled is not None:
             return settled
-        turn = len(trajectory.turns) + 1
+        turn = trajectory.next_turn
         aim = context.goal(trajectory)
         base = aim.base.number if aim.base else None
         yield TurnStarted(turn=turn, title=aim.title, base_turn=base)
@@ -68,7 +69,7 @@ class RewritePolicy:
             sections.append(context.Section(f"SKILL {skill.name}", skill.page(self.target), rank=6))
         observed = int(room * _OBSERVED)
         sections += context.state(trajectory, aim, prototype=self.spec.prototype, tokens=observed)
-        sections.append(context.Section("GOAL", f"{aim.title}. Write the whole source."))
+        sections.append(context.Section("GOAL", f"{context.aims(aim, self.hint)} Write the whole source."))
         ledger = self.conversation.ledger
         user = context.fit(sections, room - ledger.estimate(system), ledger.estimate)
         shown = [skill.name] if skill is not None and f"[SKILL {skill.name}]" in user else []
@@ -77,9 +78,11 @@ class RewritePolicy:
     def _action(self, reading: Reading, trajectory: Trajectory, title: str, base: int | None) -> Action:
         if reading.source is not None:
             return Submit(reading.source, title, base)
-        if reading.done:
+        if reading.keep and trajectory.best is None:
+            return Keep(f"the model would leave this sequential: {reading.keep}")
+        if reading.done or reading.keep:
             if trajectory.best is not None:
-                return Finish(f"the model has nothing left to try: {reading.done}")
+                return Finish(f"the model has nothing left to try: {reading.done or reading.keep}")
             return Unusable(
                 f"nothing has passed yet, and still the model is done: {reading.done}", title, base
             )

@@ -31,11 +31,14 @@ def open_policy(
     *,
     start_from: str | None = None,
     record: Callable[[Exchange], None] = lambda exchange: None,
+    ledger: Ledger | None = None,
+    hint: str = "",
 ) -> tuple[Policy, Conversation]:
-    """The policy, and the conversation to be closed after the run. The run's clock starts here.
+    """The policy, and the conversation to be closed after the run.
 
-    `record` gets each exchange with the model. Raises TaskProblem for an address of the wrong form and a cost
-    limit without a price.
+    `record` gets each exchange with the model. `ledger`: the run's, where several policies share one; else
+    the run's clock starts here. `hint`: a way to go. Raises TaskProblem for an address of the wrong form and
+    a cost limit without a price.
     """
     if limits.cost is not None and endpoint.price is None:
         raise TaskProblem(
@@ -49,10 +52,10 @@ def open_policy(
         client = ChatClient(endpoint, cancel=cancel)
     except AddressRefused as error:
         raise TaskProblem(Problem(kind="bad_address", message=str(error))) from error
-    conversation = Conversation(client, Ledger(limits, endpoint.price), record)
+    conversation = Conversation(client, ledger or Ledger(limits, endpoint.price), record)
     policy: Policy
     if protocol == "tools":
-        policy = ToolPolicy(conversation, environment, start_from=start_from)
+        policy = ToolPolicy(conversation, environment, start_from=start_from, hint=hint)
     else:
-        policy = RewritePolicy(conversation, environment.spec, environment.target, start_from=start_from)
+        policy = RewritePolicy(conversation, environment.spec, environment.target, start_from, hint)
     return policy, conversation

@@ -21,7 +21,7 @@ from agent.llm.scratch import Refused, Scratch
 from agent.llm.skills import index, search, skills
 from agent.llm.wire import ToolCall
 from agent.loop import CANDIDATE_FILE
-from agent.protocols import Environment, Finish, Submit
+from agent.protocols import Environment, Finish, Keep, Submit
 from agent.trajectory import Trajectory, Turn
 from sandbox.types import Data
 
@@ -103,6 +103,12 @@ class Done(Data):
     reason: str
 
 
+class KeepSequential(Data):
+    """Leave the program sequential: nothing in it could run in parallel. Ends the run without a kernel."""
+
+    reason: str
+
+
 TOOLS: dict[str, type[Data]] = {
     "baseline": Baseline,
     "read_file": ReadFile,
@@ -116,6 +122,7 @@ TOOLS: dict[str, type[Data]] = {
     "open_skill": OpenSkill,
     "note": Note,
     "finish": Done,
+    "keep": KeepSequential,
 }
 
 
@@ -140,7 +147,7 @@ class Used:
 
     observation: str
     ok: bool = True
-    action: Submit | Finish | None = None
+    action: Submit | Finish | Keep | None = None
 
 
 @dataclass(frozen=True)
@@ -201,6 +208,8 @@ class Toolbox:
                     return Used("kept")
                 case Done():
                     return self._finish(arguments, at.trajectory)
+                case KeepSequential():
+                    return self._keep(arguments, at.trajectory)
                 case _:
                     raise AssertionError(tool)
         except Refused as refused:
@@ -265,6 +274,12 @@ class Toolbox:
                 "nothing has passed yet: go on, the run ends by itself when its limits are reached", ok=False
             )
         return Used("done", action=Finish(f"the model has nothing left to try: {wish.reason[:300]}"))
+
+    def _keep(self, wish: KeepSequential, trajectory: Trajectory) -> Used:
+        if trajectory.best is not None:
+            return Used("a kernel has passed already: use finish when nothing is left to gain", ok=False)
+        said = f"the model would leave this sequential: {wish.reason[:300]}"
+        return Used("done", action=Keep(said))
 
 
 def notes(trajectory: Trajectory) -> list[str]:

@@ -20,7 +20,7 @@ from agent.llm.skills import index
 from agent.llm.toolbox import At, Toolbox, Used, intent, notes, schemas, spoken_calls
 from agent.llm.wire import Answer, Message, ToolCall
 from agent.loop import CANDIDATE_FILE
-from agent.protocols import Action, Environment, Finish, Submit, Unusable
+from agent.protocols import Action, Environment, Finish, Keep, Submit, Unusable
 from agent.trajectory import Trajectory
 
 #: Shares of the room for a prompt: the turn's opening, and one tool's observation.
@@ -39,6 +39,7 @@ class ToolPolicy:
     conversation: Conversation
     environment: Environment
     start_from: str | None = None
+    hint: str = ""  # a way to go, for one of several samples
     name: str = "llm"
     steps_per_turn: int = 24  # answers before a turn must have come to a judgement
     toolbox: Toolbox = field(init=False)
@@ -52,7 +53,7 @@ class ToolPolicy:
             self.toolbox.scratch.write(CANDIDATE_FILE, settled.source)
         if settled is not None:
             return settled
-        turn = len(trajectory.turns) + 1
+        turn = trajectory.next_turn
         aim = context.goal(trajectory)
         base = aim.base.number if aim.base else None
         yield TurnStarted(turn=turn, title=aim.title, base_turn=base)
@@ -67,7 +68,7 @@ class ToolPolicy:
         self.toolbox.opened.clear()
         if aim.base is None:
             return
-        judged = next((t.source for t in reversed(trajectory.turns[: turn - 1]) if t.source), "")
+        judged = next((t.source for t in reversed(trajectory.before(turn)) if t.source), "")
         shown = self.toolbox.scratch.files.get(CANDIDATE_FILE, judged)
         self.toolbox.scratch.write(CANDIDATE_FILE, aim.base.source)
         yield from edited_events(
@@ -107,7 +108,7 @@ class ToolPolicy:
 
     def _use(
         self, at: At, answer: Answer, messages: list[Message]
-    ) -> Generator[Event, None, Submit | Finish | None]:
+    ) -> Generator[Event, None, Submit | Finish | Keep | None]:
         """The calls of one answer, in order, up to one that ends the turn."""
         for call in answer.tool_calls:
             began = time.monotonic()
@@ -147,7 +148,8 @@ class ToolPolicy:
         holds = "PREV_CUDA stands in it as kernel.cu" if aim.base else "kernel.cu is not written yet"
         sections.append(
             context.Section(
-                "GOAL", f"{aim.title}. {holds}{', beside ' + ', '.join(others) if others else ''}."
+                "GOAL",
+                f"{context.aims(aim, self.hint)} {holds}{', beside ' + ', '.join(others) if others else ''}.",
             )
         )
         user = context.fit(sections, int(room * _OPENING) - ledger.estimate(system), ledger.estimate)

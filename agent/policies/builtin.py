@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from agent.events import Event
-from agent.protocols import Action, Draft, Finish, Move, Submit, Translator
+from agent.protocols import Action, Draft, Finish, Keep, Move, Submit, Translator
+from agent.ranking import rank
 from agent.trajectory import Trajectory, Turn
 from sandbox.errors import TaskProblem
 from sandbox.types import Evaluation
@@ -43,7 +44,7 @@ class BuiltinPolicy:
 
     def act(self, trajectory: Trajectory) -> Generator[Event, None, Action]:
         yield from ()  # it decides at once
-        turn = len(trajectory.turns) + 1
+        turn = trajectory.next_turn
         if turn == 1 and self.start_from is not None:
             self._seen.add(self.start_from)
             return Submit(self.start_from, "Your kernel as it stands")
@@ -51,7 +52,8 @@ class BuiltinPolicy:
             return self._direct(trajectory)
         move, self._next = self._next, None
         if move is None:
-            return Finish(self._closing(trajectory))
+            sequential = self._sequential(trajectory)
+            return Keep(sequential) if sequential else Finish(self._closing(trajectory))
         base = self._base(trajectory)
         self._remember(turn, move.draft)
         return Submit(move.draft.source, move.title, base.number if base else None)
@@ -68,7 +70,7 @@ class BuiltinPolicy:
         if self._next is not None:
             said.append(f"Next: {self._next.title[0].lower() + self._next.title[1:]}. {self._next.reason}")
         else:
-            closing = self._closing(trajectory)
+            closing = self._sequential(trajectory) or self._closing(trajectory)
             said.append(f"{closing[0].upper()}{closing[1:]}.")
         return "\n".join(said)
 
@@ -92,8 +94,8 @@ class BuiltinPolicy:
 
     def _base(self, trajectory: Trajectory) -> Turn | None:
         """The best passed turn that the translator knows how to change."""
-        known = [t for t in trajectory.turns if t.number in self._drafts and _score(t) is not None]
-        return max(known, key=lambda t: (_score(t) or 0.0, -t.number), default=None)
+        known = [t for t in trajectory.turns if t.number in self._drafts and _passed(t)]
+        return next(iter(rank(known)), None)
 
     def _choose(self, trajectory: Trajectory) -> Move | None:
         base = self._base(trajectory)
@@ -101,6 +103,17 @@ class BuiltinPolicy:
             return None
         moves = self.translator.moves(self._drafts[base.number], base.evaluation)
         return next((move for move in moves if move.draft.source not in self._seen), None)
+
+    def _sequential(self, trajectory: Trajectory) -> str:
+        """Why this is better left sequential; empty where something runs in parallel, or better was given."""
+        best = trajectory.best
+        if best is not None and best.number not in self._drafts:
+            return ""
+        why = next(iter(self._drafts.values())).sequential if self._drafts else ""
+        if not why:
+            return ""
+        said = f"leave this sequential: {why}"
+        return said if best is None else f"{said}; turn {best.number} does it right, with one thread"
 
     def _closing(self, trajectory: Trajectory) -> str:
         best = trajectory.best
@@ -114,6 +127,10 @@ class BuiltinPolicy:
         return (
             f"nothing left to try that the measurements argue for; turn {best.number} is kept ({score:.1f})"
         )
+
+
+def _passed(turn: Turn) -> bool:
+    return turn.evaluation is not None and turn.evaluation.verdict == "passed"
 
 
 def _score(turn: Turn) -> float | None:

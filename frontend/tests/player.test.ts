@@ -8,9 +8,9 @@ const recording: Recording = {
   title: "A run",
   label: "Recorded",
   events: [
-    { seq: 1, at: 0, event: { type: "turn_started", turn: 1, title: "a", base_turn: null } },
+    { seq: 1, at: 0, event: { type: "turn_started", turn: 1, title: "a", base_turn: null, branch: 1, also_from: null } },
     { seq: 2, at: 1, event: { type: "reflected", turn: 1, text: "one" } },
-    { seq: 3, at: 2, event: { type: "turn_started", turn: 2, title: "b", base_turn: 1 } },
+    { seq: 3, at: 2, event: { type: "turn_started", turn: 2, title: "b", base_turn: 1, branch: 1, also_from: null } },
     {
       seq: 4,
       at: 3,

@@ -44,7 +44,7 @@ function numbered(events: RunEvent[], from = 1): Timestamped[] {
   return events.map((event, index) => ({ seq: from + index, at: index * 10, event }));
 }
 
-const started: RunEvent = { type: "run_started", task, policy: "builtin", backend: "emulator", target: "sm_90", turn_limit: 8 };
+const started: RunEvent = { type: "run_started", task, policy: "builtin", backend: "emulator", target: "sm_90", turn_limit: 8, strategy: "single" };
 
 function answer(text: string): RunEvent {
   return {
@@ -56,9 +56,9 @@ function answer(text: string): RunEvent {
 
 function turnEvents(turn: number, base: number | null, score: number): RunEvent[] {
   return [
-    { type: "turn_started", turn, title: `try ${turn}`, base_turn: base },
+    { type: "turn_started", turn, title: `try ${turn}`, base_turn: base, branch: 1, also_from: null },
     { type: "action", turn, action: "submit", source: `// ${turn}\n`, reason: "" },
-    { type: "turn_ended", turn, evaluation: evaluation("passed", score), best_turn: turn, seconds: 1 },
+    { type: "turn_ended", turn, evaluation: evaluation("passed", score), best_turn: turn, seconds: 1, same_as: null },
   ];
 }
 
@@ -89,7 +89,7 @@ describe("fold", () => {
     const view = fold(EMPTY_RUN, [
       ...numbered([
         started,
-        { type: "turn_started", turn: 1, title: "a", base_turn: null },
+        { type: "turn_started", turn: 1, title: "a", base_turn: null, branch: 1, also_from: null },
         { ...STAGE, stage: "model_wait", detail: "HTTP 503; attempt 2 of 5 in 1.0 s", done: 2, of: 5 },
         { type: "spent", turn: 1, prompt_tokens: 9, completion_tokens: 3, estimated: false, cost: null },
         answer("Tile it."),
@@ -119,7 +119,7 @@ describe("fold", () => {
     const view = fold(
       EMPTY_RUN,
       numbered([
-        { type: "turn_started", turn: 1, title: "a", base_turn: null },
+        { type: "turn_started", turn: 1, title: "a", base_turn: null, branch: 1, also_from: null },
         log("nvcc", "one "),
         log("nvcc", "two\n"),
         log("judge", "three\n"),
@@ -160,7 +160,7 @@ describe("edits", () => {
     const view = fold(
       EMPTY_RUN,
       numbered([
-        { type: "turn_started", turn: 1, title: "a", base_turn: null },
+        { type: "turn_started", turn: 1, title: "a", base_turn: null, branch: 1, also_from: null },
         edited(1, 0, 1, 1, 1, "a\nb\n"),
         edited(1, 1, 2, 3, 3, "c\n"),
       ]),
@@ -172,9 +172,9 @@ describe("edits", () => {
     const view = fold(
       EMPTY_RUN,
       numbered([
-        { type: "turn_started", turn: 1, title: "a", base_turn: null },
+        { type: "turn_started", turn: 1, title: "a", base_turn: null, branch: 1, also_from: null },
         edited(1, 0, 1, 1, 1, "a\nb\nc\n"),
-        { type: "turn_started", turn: 2, title: "b", base_turn: 1 },
+        { type: "turn_started", turn: 2, title: "b", base_turn: 1, branch: 1, also_from: null },
         edited(2, 1, 2, 2, 3, "B\n"),
       ]),
     );
@@ -186,7 +186,7 @@ describe("edits", () => {
     const view = fold(
       EMPTY_RUN,
       numbered([
-        { type: "turn_started", turn: 1, title: "a", base_turn: null },
+        { type: "turn_started", turn: 1, title: "a", base_turn: null, branch: 1, also_from: null },
         edited(1, 7, 8, 1, 1, "a\n"),
       ]),
     );
@@ -234,8 +234,8 @@ describe("scores", () => {
     const view = fold(
       EMPTY_RUN,
       numbered([
-        { type: "turn_started", turn: 1, title: "a", base_turn: null },
-        { type: "turn_ended", turn: 1, evaluation: evaluation("wrong_result", 90), best_turn: null, seconds: 1 },
+        { type: "turn_started", turn: 1, title: "a", base_turn: null, branch: 1, also_from: null },
+        { type: "turn_ended", turn: 1, evaluation: evaluation("wrong_result", 90), best_turn: null, seconds: 1, same_as: null },
       ]),
     );
     const turn = view.turns[0];

@@ -21,7 +21,7 @@ from agent.events import (
 from agent.limits import Limits
 from agent.loop import run
 from agent.policies.scripted import ScriptedPolicy
-from agent.protocols import Action, Finish, Submit, Unusable
+from agent.protocols import Action, Finish, Keep, Submit, Unusable
 from agent.trajectory import Trajectory, fold
 from sandbox.cancellation import Cancellation
 from sandbox.errors import TaskProblem
@@ -123,3 +123,18 @@ def test_a_stream_survives_json_and_folds_to_the_same_trajectory() -> None:
     assert [turn.source for turn in trajectory.turns] == ["kernel 0\n", "kernel 1\n"]
     assert trajectory.best is not None
     assert trajectory.best.number == 2
+
+
+@pytest.mark.parametrize("begins", [True, False])
+def test_a_program_that_is_left_sequential_ends_the_run_as_kept(begins: bool) -> None:
+    class Leaves(Talking):
+        def act(self, trajectory: Trajectory) -> Generator[Event, None, Action]:
+            if begins:
+                return (yield from super().act(trajectory))
+            return self.acts.pop(0)
+
+    events = list(run(Leaves(Keep("a chain")), Given(), Limits(), Cancellation()))
+    ended = events[-1]
+    assert isinstance(ended, RunEnded)
+    assert (ended.reason, ended.message, ended.verdict) == ("kept", "a chain", None)
+    assert [e.action for e in events if isinstance(e, ActionTaken)] == (["keep"] if begins else [])

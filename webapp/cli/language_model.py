@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import SecretStr, ValidationError
 
 from agent.events import Event, TurnEnded
+from agent.search.options import Strategy
 from agent.trajectory import Trajectory
 from agent.translate import TranslateRequest
 from sandbox.errors import TaskProblem
@@ -66,6 +67,14 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="IN,OUT",
         help="of a million prompt and a million answer tokens, for --cost and the books",
     )
+    group.add_argument(
+        "--strategy",
+        choices=get_args(Strategy),
+        default="single",
+        help="one trajectory (default), or a search over several: docs/language-model.md",
+    )
+    group.add_argument("--samples", type=int, metavar="N", help="first candidates of a search (default 4)")
+    group.add_argument("--parallel", type=int, metavar="N", help="turns of a search at a time (default 4)")
     group.add_argument("--tokens", type=int, metavar="N", help="limit of the run")
     group.add_argument("--cost", type=float, metavar="X", help="limit of the run; needs --price")
 

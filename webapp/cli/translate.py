@@ -13,7 +13,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from agent.events import Answered, Event, Log, Reflected, RunEnded, Stage, ToolUsed, TurnEnded, TurnStarted
+from pydantic import ValidationError
+
+from agent.events import (
+    ActionTaken,
+    Answered,
+    Event,
+    Log,
+    Reflected,
+    RunEnded,
+    Stage,
+    ToolUsed,
+    TurnEnded,
+    TurnStarted,
+)
+from agent.search.options import SearchOptions
 from agent.trajectory import Trajectory, Turn
 from agent.translate import TranslateRequest, translate
 from sandbox.cancellation import Cancellation
@@ -117,8 +131,19 @@ def _request(options: argparse.Namespace) -> TranslateRequest:
         seconds=seconds,
         tokens=options.tokens,
         cost=options.cost,
+        search=_search(options),
         start_from=read_text(options.start_from) if options.start_from else None,
     )
+
+
+def _search(options: argparse.Namespace) -> SearchOptions:
+    chosen = {"strategy": options.strategy, "samples": options.samples, "parallel": options.parallel}
+    try:
+        return SearchOptions.model_validate({k: v for k, v in chosen.items() if v is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        message = f"--{first['loc'][0]}: {first['msg'].lower()}"
+        raise TaskProblem(Problem(kind="bad_option", message=message, hint="see --help")) from error
 
 
 def _finish(
@@ -172,6 +197,9 @@ def _turns(turns: list[Turn]) -> Iterator[dict[str, Any]]:
             "turn": turn.number,
             "title": turn.title,
             "base_turn": turn.base_turn,
+            "branch": turn.branch,
+            "also_from": turn.also_from,
+            "same_as": turn.same_as,
             "source": turn.source,
             "evaluation": evaluation.model_dump(mode="json") if evaluation else None,
             "reflection": turn.reflection,
@@ -198,6 +226,14 @@ def _check_writable(path: Path) -> None:
         )
 
 
+def _whence(event: TurnStarted) -> str:
+    """Where in a search a turn stands; nothing for a single trajectory."""
+    if event.branch == 1 and event.also_from is None:
+        return ""
+    parents = [str(turn) for turn in (event.base_turn, event.also_from) if turn is not None]
+    return f" (branch {event.branch}{', from ' + ' and '.join(parents) if parents else ''})"
+
+
 class _Narrator:
     """Events as lines for a terminal. A stage that repeats, once for each draw, is said once."""
 
@@ -214,7 +250,7 @@ class _Narrator:
     def _line(event: Event) -> str:
         match event:
             case TurnStarted():
-                return f"turn {event.turn}: {event.title}"
+                return f"turn {event.turn}{_whence(event)}: {event.title}"
             case Stage():
                 return f"  {event.stage.replace('_', ' ')} {event.detail}".rstrip()
             case Log():
@@ -229,8 +265,11 @@ class _Narrator:
                 return f"  {event.tool}{'' if event.ok else ' refused'}: {said}"
             case Reflected():
                 return "\n".join("  " + line for line in event.text.splitlines())
+            case ActionTaken(action="keep"):
+                return f"  KEEP: {event.reason}"
             case TurnEnded():
-                return f"  {event.seconds:.1f} s"
+                same = f", the same as turn {event.same_as}: not judged again" if event.same_as else ""
+                return f"  {event.seconds:.1f} s{same}"
             case RunEnded() if event.problem is None:
                 return f"{event.reason.replace('_', ' ')}: {event.message} ({event.seconds:.1f} s)"
             case _:

@@ -54,6 +54,7 @@ INTERRUPTED = "The server stopped during this run. What was done is kept; the ru
 
 _STATE_AFTER: dict[EndReason, AgentRun.State] = {
     "finished": State.FINISHED,
+    "kept": State.FINISHED,
     "turn_limit": State.FINISHED,
     "time_limit": State.FINISHED,
     "token_limit": State.FINISHED,

@@ -16,7 +16,7 @@ from agent.translator.c.program import emit_program
 from agent.translator.c.renaming import function_of, rename_parameters, renamed_text
 from agent.translator.c.schedules import Choice, Schedule
 from agent.translator.c.scope import Unit
-from agent.translator.c.stages import kernels
+from agent.translator.c.stages import SerialStage, kernels
 from sandbox.cancellation import Cancellation
 from sandbox.tasks.base import TaskSpec
 from sandbox.types import Evaluation
@@ -61,7 +61,14 @@ class CTranslator:
     def draft(self, schedule: Schedule) -> Draft:
         context = self.context  # reading it is what fills in the new names
         prototype = renamed_text(self.spec.prototype, self._renamed)
-        return Draft(emit_program(context, schedule, prototype), schedule)
+        return Draft(emit_program(context, schedule, prototype), schedule, self._sequential())
+
+    def _sequential(self) -> str:
+        """What keeps everything from running in parallel; empty where something does, or nothing repeats."""
+        found = kernels(self.context.plan.stages)
+        if not all(isinstance(stage, SerialStage) for stage in found):
+            return ""
+        return next((why for stage in found if isinstance(stage, SerialStage) for why in stage.why), "")
 
     def moves(self, draft: Draft, evaluation: Evaluation) -> Iterator[Move]:
         """Best first. What a move promises is a guess; what it argues with was measured."""

@@ -20,6 +20,7 @@ export type Fault =
 
 export type EndReason =
   | "finished"
+  | "kept"
   | "turn_limit"
   | "time_limit"
   | "token_limit"
@@ -82,12 +83,13 @@ export type ReviewVerdict =
 
 /**
  * What the policy chose to do. `submit` hands the candidate to the judge; `source` is the whole of it.
- * `none`: it wrote nothing that could be judged; `reason` says why.
+ * `none`: it wrote nothing that could be judged; `finish`: nothing is left to try; `keep`: the program is
+ * better left sequential. `reason` says why.
  */
 export interface ActionTaken {
   type: "action";
   turn: number;
-  action: "submit" | "finish" | "none";
+  action: "submit" | "finish" | "keep" | "none";
   source: string;
   reason: string;
 }
@@ -1238,6 +1240,7 @@ export interface RunStarted {
   backend: string;
   target: string;
   turn_limit: number;
+  strategy: string;
 }
 
 /** A run as a list shows it. */
@@ -1456,6 +1459,7 @@ export interface TurnEnded {
   evaluation: Evaluation;
   best_turn: number | null;
   seconds: number;
+  same_as: number | null;
 }
 
 export interface TurnStarted {
@@ -1463,6 +1467,8 @@ export interface TurnStarted {
   turn: number;
   title: string;
   base_turn: number | null;
+  branch: number;
+  also_from: number | null;
 }
 
 export interface TurnSummary {

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { seconds } from "../state/format";
 import { SPEEDS, type Player } from "../state/player";
 import type { TurnView } from "../state/run";
-import { scoreDelta, turnScore, turnSign } from "../state/selectors";
+import { scoreDelta, turnPlace, turnScore, turnSign } from "../state/selectors";
 import { endingSign } from "../state/verdicts";
 import * as bench from "../state/workbench";
 import { Elapsed } from "./elapsed";
@@ -45,6 +45,8 @@ function TurnChip({ turn, best, shown }: { turn: TurnView; best: boolean; shown:
   const title = [
     `Turn ${turn.number}: ${turn.title}`,
     `${sign.word}${score === null ? "" : `, score ${score.toFixed(0)}`}${best ? ", best so far" : ""}`,
+    turnPlace(turn),
+    turn.sameAs === null ? "" : `The same candidate as in turn ${turn.sameAs}: not judged again`,
     turn.seconds === null ? "" : seconds(turn.seconds),
     turn.evaluation && turn.evaluation.verdict !== "passed" ? turn.evaluation.message : "",
   ];

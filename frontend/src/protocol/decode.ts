@@ -32,6 +32,13 @@ const EVENT_FIELDS: Record<RunEvent["type"], Fields> = {
   run_ended: { reason: "string", message: "string" },
 };
 
+/** What recordings of before do not say yet. */
+const SINCE: Partial<Record<RunEvent["type"], object>> = {
+  run_started: { strategy: "single" },
+  turn_started: { branch: 1, also_from: null },
+  turn_ended: { same_as: null },
+};
+
 export function decodeEvent(raw: unknown): Decoded<RunEvent> {
   if (!isRecord(raw) || typeof raw.type !== "string") return no("an event without a type");
   if (!Object.hasOwn(EVENT_FIELDS, raw.type)) return no(`an event of unknown type “${raw.type}”`);
@@ -39,7 +46,7 @@ export function decodeEvent(raw: unknown): Decoded<RunEvent> {
   for (const [name, kind] of Object.entries(fields)) {
     if (!isKind(raw[name], kind)) return no(`${raw.type} without a proper ${name}`);
   }
-  return { ok: true, value: raw as unknown as RunEvent };
+  return { ok: true, value: { ...SINCE[raw.type as RunEvent["type"]], ...raw } as unknown as RunEvent };
 }
 
 /** One stored event, from REST or a websocket frame. */

@@ -16,6 +16,7 @@ import type {
   Spent,
   Timing,
   ToolUsed,
+  TurnStarted,
   Verification,
 } from "../generated/events";
 
@@ -59,6 +60,14 @@ export interface TurnView {
   number: number;
   title: string;
   baseTurn: number | null;
+  /** Of a search: 1 where there is one trajectory, 0 for a given kernel. */
+  branch: number;
+  /** A second parent. */
+  alsoFrom: number | null;
+  /** An earlier turn with the same candidate, which alone was judged. */
+  sameAs: number | null;
+  /** The agent ended its branch in this turn, without a candidate. */
+  ending: "finish" | "keep" | null;
   startedAt: number;
   file: string;
   /** The candidate as far as it has been written. */
@@ -143,7 +152,7 @@ function apply(view: RunView, { event, at }: Timestamped): RunView {
       return {
         ...view,
         stage: null,
-        turns: [...view.turns, newTurn(event.turn, event.title, event.base_turn, at, view.turns.at(-1))],
+        turns: [...view.turns, newTurn(event, at, view.turns.at(-1))],
       };
     case "text_delta": // not part of the view: state/stream.ts
       return view;
@@ -156,7 +165,11 @@ function apply(view: RunView, { event, at }: Timestamped): RunView {
     case "edited":
       return change(view, event.turn, (turn) => edit(turn, event));
     case "action":
-      if (event.action !== "submit") return view;
+      if (event.action === "none") return view;
+      if (event.action !== "submit") {
+        const ending = event.action;
+        return change(view, event.turn, (turn) => ({ ...turn, ending, reflection: event.reason, writing: false }));
+      }
       return change(view, event.turn, (turn) => ({
         ...turn,
         text: event.source,
@@ -196,6 +209,7 @@ function apply(view: RunView, { event, at }: Timestamped): RunView {
         metrics: evaluation.metrics ?? turn.metrics,
         timing: evaluation.timing ?? turn.timing,
         seconds: event.seconds,
+        sameAs: event.same_as,
         writing: false,
         changed: [],
       }));
@@ -208,23 +222,21 @@ function apply(view: RunView, { event, at }: Timestamped): RunView {
         ended: event,
         bestTurn: event.best_turn ?? view.bestTurn,
         turns: view.turns.map((turn) =>
-          turn.evaluation ? turn : { ...turn, writing: false, changed: [], abandoned: true },
+          turn.evaluation || turn.ending ? turn : { ...turn, writing: false, changed: [], abandoned: true },
         ),
       };
   }
 }
 
-function newTurn(
-  number: number,
-  title: string,
-  baseTurn: number | null,
-  startedAt: number,
-  before: TurnView | undefined,
-): TurnView {
+function newTurn(event: TurnStarted, startedAt: number, before: TurnView | undefined): TurnView {
   return {
-    number,
-    title,
-    baseTurn,
+    number: event.turn,
+    title: event.title,
+    baseTurn: event.base_turn,
+    branch: event.branch,
+    alsoFrom: event.also_from,
+    sameAs: null,
+    ending: null,
     startedAt,
     // Edits count on from the version before: the editor goes on from what it shows.
     file: before?.file ?? "kernel.cu",

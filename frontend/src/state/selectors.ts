@@ -1,9 +1,11 @@
 /** Small questions about a run that more than one pane asks. */
-import { RUNNING, stageWords, verdictSign, type Sign } from "./verdicts";
+import { ENDINGS, RUNNING, stageWords, verdictSign, type Sign } from "./verdicts";
 import type { RunView, StageView, TurnView } from "./run";
 
 export function turnSign(turn: TurnView): Sign {
   if (turn.evaluation) return verdictSign(turn.evaluation.verdict);
+  if (turn.ending === "keep") return ENDINGS.kept;
+  if (turn.ending) return { shape: "◌", word: "nothing more", tone: "muted" };
   if (turn.abandoned) return { shape: "◌", word: "not judged", tone: "muted" };
   return turn.writing ? { ...RUNNING, word: "writing" } : { ...RUNNING, word: "judging" };
 }
@@ -12,6 +14,14 @@ export function turnSign(turn: TurnView): Sign {
 export function turnScore(turn: TurnView): number | null {
   if (turn.evaluation && turn.evaluation.verdict !== "passed") return null;
   return turn.metrics?.structural_score ?? null;
+}
+
+/** Where in a search a turn stands: "branch 3, from turns 2 and 5"; nothing for a single trajectory. */
+export function turnPlace(turn: TurnView): string {
+  const parents = [turn.baseTurn, turn.alsoFrom].filter((it) => it !== null);
+  const from = parents.length ? `from turn${parents.length > 1 ? "s" : ""} ${parents.join(" and ")}` : "";
+  if (turn.branch !== 1) return [turn.branch === 0 ? "the given kernel" : `branch ${turn.branch}`, from].filter(Boolean).join(", ");
+  return turn.baseTurn !== null && turn.baseTurn !== turn.number - 1 ? from : "";
 }
 
 /** Against the turn that this one was made from, else the last scored one before it. */

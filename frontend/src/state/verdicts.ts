@@ -33,8 +33,9 @@ export function verdictSign(verdict: string | null | undefined): Sign {
     : { shape: "?", word: verdict.replaceAll("_", " "), tone: "muted" };
 }
 
-const ENDINGS: Record<EndReason, Sign> = {
+export const ENDINGS: Record<EndReason, Sign> = {
   finished: { shape: "●", word: "finished", tone: "good" },
+  kept: { shape: "–", word: "left sequential", tone: "muted" },
   turn_limit: { shape: "●", word: "all turns used", tone: "good" },
   time_limit: { shape: "●", word: "time limit reached", tone: "good" },
   token_limit: { shape: "●", word: "all tokens used", tone: "good" },

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { compact, money, seconds } from "../../state/format";
 import type { TurnView } from "../../state/run";
-import { spending, stageText, turnScore, turnSign } from "../../state/selectors";
+import { spending, stageText, turnPlace, turnScore, turnSign } from "../../state/selectors";
 import { stream } from "../../state/stream";
 import * as bench from "../../state/workbench";
 import { SignView, WithLines } from "../parts";
@@ -81,9 +81,8 @@ function AgentTurn({ turn, newest, onGrowth }: { turn: TurnView; newest: boolean
         <span class="strong">{turn.title}</span>
         <SignView sign={turnSign(turn)} />
         {score === null ? null : <span class="num">{score.toFixed(0)}</span>}
-        {turn.baseTurn !== null && turn.baseTurn !== turn.number - 1 ? (
-          <span class="muted">from turn {turn.baseTurn}</span>
-        ) : null}
+        {turnPlace(turn) ? <span class="muted">{turnPlace(turn)}</span> : null}
+        {turn.sameAs === null ? null : <span class="muted">same as turn {turn.sameAs}</span>}
         {turn.seconds === null ? null : <span class="num muted">{seconds(turn.seconds)}</span>}
       </button>
       {turn.steps.map((step, index) => (
