@@ -43,6 +43,7 @@ class TranslateRequest(Data):
     target: str = DEFAULT_TARGET
     turns: int = Field(default=8, ge=1, le=200)
     start_from: str | None = None  # a CUDA candidate that becomes turn 1
+    instruction: str = ""  # what a person asks of a language model, beside a good score
     seconds: float = Field(default=600.0, gt=0)
     tokens: int | None = Field(default=None, ge=1)  # of a language model
     cost: float | None = Field(default=None, gt=0)
@@ -149,6 +150,7 @@ def _events(
         limits,
         inner,
         start_from=request.start_from,
+        instruction=request.instruction,
         record=record,
     )
     open_things.callback(search.lanes.close)
@@ -206,7 +208,14 @@ def _policy(
     from agent.llm.setup import open_policy  # needs httpx2, which those without a model need not install
 
     policy, conversation = open_policy(
-        endpoint, request.protocol, environment, limits, cancel, start_from=request.start_from, record=record
+        endpoint,
+        request.protocol,
+        environment,
+        limits,
+        cancel,
+        start_from=request.start_from,
+        instruction=request.instruction,
+        record=record,
     )
     open_things.callback(conversation.close)
     return policy

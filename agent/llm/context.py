@@ -213,6 +213,14 @@ def history(judged: Sequence[Turn], most: int = 12) -> str:
     return "\n".join(lines)
 
 
+def aimed(aim: Goal, hint: str, instruction: str, how: str) -> Section:
+    """The goal of a turn. What a person asks for comes first: nobody but the user writes it."""
+    wish = ""
+    if instruction.strip():
+        wish = f"\nBefore anything else, do what the user asks for here:\n{instruction.strip()}"
+    return Section("GOAL", f"{aims(aim, hint)} {how}{wish}")
+
+
 def fitting_skill(aim: Goal) -> Skill | None:
     """The page for what the turn is for: a protocol without tools cannot open one itself."""
     if aim.family:

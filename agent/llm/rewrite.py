@@ -33,6 +33,7 @@ class RewritePolicy:
     target: str
     start_from: str | None = None
     hint: str = ""  # a way to go, for one of several samples
+    instruction: str = ""  # what a person asks for
     name: str = "llm"
 
     def act(self, trajectory: Trajectory) -> Generator[Event, None, Action]:
@@ -69,7 +70,7 @@ class RewritePolicy:
             sections.append(context.Section(f"SKILL {skill.name}", skill.page(self.target), rank=6))
         observed = int(room * _OBSERVED)
         sections += context.state(trajectory, aim, prototype=self.spec.prototype, tokens=observed)
-        sections.append(context.Section("GOAL", f"{context.aims(aim, self.hint)} Write the whole source."))
+        sections.append(context.aimed(aim, self.hint, self.instruction, "Write the whole source."))
         ledger = self.conversation.ledger
         user = context.fit(sections, room - ledger.estimate(system), ledger.estimate)
         shown = [skill.name] if skill is not None and f"[SKILL {skill.name}]" in user else []

@@ -30,6 +30,7 @@ def open_policy(
     cancel: Cancellation,
     *,
     start_from: str | None = None,
+    instruction: str = "",
     record: Callable[[Exchange], None] = lambda exchange: None,
     ledger: Ledger | None = None,
     hint: str = "",
@@ -37,8 +38,8 @@ def open_policy(
     """The policy, and the conversation to be closed after the run.
 
     `record` gets each exchange with the model. `ledger`: the run's, where several policies share one; else
-    the run's clock starts here. `hint`: a way to go. Raises TaskProblem for an address of the wrong form and
-    a cost limit without a price.
+    the run's clock starts here. `hint`: a way to go. `instruction`: what a person asks for.
+    Raises TaskProblem for an address of the wrong form and a cost limit without a price.
     """
     if limits.cost is not None and endpoint.price is None:
         raise TaskProblem(
@@ -55,7 +56,8 @@ def open_policy(
     conversation = Conversation(client, ledger or Ledger(limits, endpoint.price), record)
     policy: Policy
     if protocol == "tools":
-        policy = ToolPolicy(conversation, environment, start_from=start_from, hint=hint)
+        policy = ToolPolicy(conversation, environment, start_from, hint, instruction)
     else:
-        policy = RewritePolicy(conversation, environment.spec, environment.target, start_from, hint)
+        spec, target = environment.spec, environment.target
+        policy = RewritePolicy(conversation, spec, target, start_from, hint, instruction)
     return policy, conversation

@@ -40,6 +40,7 @@ class ToolPolicy:
     environment: Environment
     start_from: str | None = None
     hint: str = ""  # a way to go, for one of several samples
+    instruction: str = ""  # what a person asks for
     name: str = "llm"
     steps_per_turn: int = 24  # answers before a turn must have come to a judgement
     toolbox: Toolbox = field(init=False)
@@ -146,12 +147,8 @@ class ToolPolicy:
         sections += context.state(trajectory, aim, prototype=spec.prototype, tokens=observed)
         others = sorted(set(self.toolbox.scratch.files) - {CANDIDATE_FILE})
         holds = "PREV_CUDA stands in it as kernel.cu" if aim.base else "kernel.cu is not written yet"
-        sections.append(
-            context.Section(
-                "GOAL",
-                f"{context.aims(aim, self.hint)} {holds}{', beside ' + ', '.join(others) if others else ''}.",
-            )
-        )
+        how = f"{holds}{', beside ' + ', '.join(others) if others else ''}."
+        sections.append(context.aimed(aim, self.hint, self.instruction, how))
         user = context.fit(sections, int(room * _OPENING) - ledger.estimate(system), ledger.estimate)
         return [Message(role="system", content=system), Message(role="user", content=user)]
 

@@ -31,6 +31,7 @@ def open_search(
     cancel: Cancellation,
     *,
     start_from: str | None,
+    instruction: str = "",
     record: Record,
 ) -> Search:
     """`more` opens further environments of the same task. Close the search's lanes after the run.
@@ -51,6 +52,7 @@ def open_search(
             limits,
             cancel,
             start_from=start_from if variation.given else None,
+            instruction=instruction,
             record=told,
             ledger=ledger,
             hint=variation.hint,

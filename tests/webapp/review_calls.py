@@ -14,13 +14,14 @@ from webapp.live.resources_reviews import (
     AnchorInput,
     ApprovalRule,
     ReviewRequestCreate,
+    ReviewRuleWrite,
     RevisionPush,
     SubmissionCreate,
     Suggestion,
     ThreadCreate,
 )
-from webapp.reviews import requests, submissions, threads
-from webapp.reviews.models import Comment, ReviewRequest, Revision, Thread
+from webapp.reviews import requests, rules, submissions, threads
+from webapp.reviews.models import Comment, ReviewRequest, ReviewRule, Revision, Thread
 from webapp.workspaces.roles import Role
 
 Call = tuple[str, Any, dict[str, str]]
@@ -67,6 +68,11 @@ def pushed(team: Team, *, judged: bool) -> Revision:
     evaluation = scripted.evaluation("passed", 60.0) if judged else None
     evaluations.evaluation_end(record=made.judgement, state=ended, message="said", evaluation=evaluation)
     return made
+
+
+def ruled(team: Team) -> ReviewRule:
+    rule = ReviewRuleWrite(tag="a", reviewers=[team.maker.username])
+    return rules.rule_create(user=team.founder, workspace=team.workspace, rule=rule)
 
 
 def _of(suffix: str, body: Callable[[ReviewRequest], Any] = lambda it: None) -> Make:
@@ -148,6 +154,18 @@ CALLS: dict[tuple[str, str], Make] = {
         None,
         {},
     ),
+    ("POST", "send-to-agent"): _thread("/send-to-agent", {"turns": 2}),
+    ("GET", "review-rules"): lambda team, user: (f"review-rules?workspace={team.workspace.slug}", None, {}),
+    ("POST", "review-rules"): lambda team, user: (
+        f"review-rules?workspace={team.workspace.slug}",
+        {"path_glob": "*.c", "reviewers": [team.maker.username]},
+        {},
+    ),
+    ("DELETE", "review-rule"): lambda team, user: (f"review-rules/{ruled(team).pk}", None, {}),
+    ("GET", "notifications"): lambda team, user: ("notifications", None, {}),
+    ("POST", "notifications-read"): lambda team, user: ("notifications/read", {}, {}),
+    ("GET", "notification-settings"): lambda team, user: ("notifications/settings", None, {}),
+    ("PUT", "notification-settings"): lambda team, user: ("notifications/settings", {"mail": "each"}, {}),
     ("PATCH", "review-comment"): lambda team, user: (
         f"comments/{said(team, user).pk}",
         {"body": "Why not?"},

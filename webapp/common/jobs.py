@@ -6,18 +6,21 @@ a second, given up when its worker is gone.
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 from uuid import UUID
 
-from django.db import models
+from django.db import models, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from sandbox.cancellation import Cancellation
 from webapp.live.resources import ENDED_STATES
 from webapp.live.worker import HEARTBEAT_SECONDS, stopping, worker_is_alive, worker_name
+
+logger = logging.getLogger(__name__)
 
 #: How often a job's row is looked at for a cancellation.
 TICK_SECONDS = 0.25
@@ -84,6 +87,17 @@ def requeue(jobs: QuerySet[AnyJob], enqueue: Callable[[AnyJob], None]) -> int:
     for job in waiting:
         enqueue(job)
     return len(waiting)
+
+
+def tell(listeners: Sequence[Callable[[UUID], None]], job_id: UUID) -> None:
+    """Tells each that a job has ended, in the transaction that ends it. What a listener raises undoes only
+    what it did: the end of a job depends on nobody. Listeners look from time to time for what they missed."""
+    for listener in tuple(listeners):
+        try:
+            with transaction.atomic():
+                listener(job_id)
+        except Exception:
+            logger.exception("%s failed for job %s", listener.__name__, job_id)
 
 
 class Watch:

@@ -42,7 +42,7 @@ Said = TaskSpec | StageAt | Evaluation
 #: Looks at the cancellation often.
 Judge = Callable[[EvaluationRecord, Cancellation], Iterator[Said]]
 
-#: Called with the key of each evaluation that has ended, in the transaction that ends it.
+#: Told the key of each evaluation that has ended.
 ended: list[Callable[[UUID], None]] = []
 
 State = Job.State
@@ -230,8 +230,7 @@ def evaluation_end(
                 kind=QuotaKind.GPU_SECONDS,
                 amount=(now - record.started_at).total_seconds(),
             )
-        for listener in ended:
-            listener(record.pk)
+        jobs.tell(ended, record.pk)
     return True
 
 

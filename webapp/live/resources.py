@@ -46,6 +46,7 @@ class RunCreate(Data):
     tokens: int | None = None  # prompts and answers together
     cost: float | None = None  # needs a model with a price
     start_from: str | None = None  # the user's own CUDA, which becomes turn 1
+    instruction: str | None = None  # of policy llm: what it is to do before anything else
     workspace: str | None = None  # where the run belongs; absent: the user's own workspace
 
 
@@ -115,6 +116,7 @@ class RunDetail(RunSummary):
     entry: str | None
     inputs: Inputs | None
     start_from: str | None
+    instruction: str
     task: TaskSpec | None  # None until the judge has understood the task
     problem: Problem | None  # why it ended badly, with what to do
     turns: list[TurnSummary]

@@ -16,7 +16,7 @@ from webapp.common.bodies import parsed
 from webapp.common.errors import ProblemError
 from webapp.common.pagination import NewestFirst
 from webapp.live import resources_reviews as resources
-from webapp.reviews import selectors, serializers, submissions, threads
+from webapp.reviews import agent, selectors, serializers, submissions, threads
 from webapp.reviews.apis_common import CHANGES, NOT_FOUND, PAGED, PROBLEM, TAGS, OldestFirst, page_of
 from webapp.reviews.models import Thread
 
@@ -129,6 +129,27 @@ class ThreadReopenApi(APIView):
         return thread_answer(
             request, threads.thread_resolve(user=signed_in(request.user), thread=thread, resolved=False)
         )
+
+
+class SendToAgentApi(APIView):
+    actions: ClassVar = {"POST": "run.create"}
+
+    @extend_schema(
+        operation_id="review_threads_send_to_agent",
+        tags=TAGS,
+        request=resources.AgentAsk,
+        responses={202: resources.AgentAsked, 429: PROBLEM, 503: PROBLEM, **CHANGES},
+    )
+    def post(self, request: Request, thread_id: UUID) -> Response:
+        """Starts a run from the head that is told what the thread says. What comes of it is said in the
+        thread; push its turn as a revision to take it in. The built-in policy says that it cannot follow words."""
+        user = signed_in(request.user)
+        thread = selectors.thread_visible_to(user, thread_id)
+        ask = parsed(resources.AgentAsk, request.data or {})
+        run, follows, detail = agent.thread_send_to_agent(user=user, thread=thread, ask=ask)
+        address = reverse("api:run", kwargs={"run_id": run.pk})
+        answer = resources.AgentAsked(run=run.pk, follows_words=follows, detail=detail)
+        return Response(answer, status=202, headers={"Location": address})
 
 
 class CommentApi(APIView):

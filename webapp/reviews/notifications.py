@@ -6,12 +6,14 @@ import re
 from collections.abc import Collection, Iterable
 from functools import partial
 
+from django.conf import settings as server
 from django.db import transaction
 from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.reviews import queue
 from webapp.reviews.models import Comment, Notification, NotificationSetting, ReviewRequest, Thread
+from webapp.workspaces import audit
 
 Mail = NotificationSetting.Mail
 
@@ -40,13 +42,17 @@ def notify(
             kind=kind,
             text=text[:500],
             # Who wants no mail has none waiting, also when they change their mind later.
-            mailed_at=timezone.now() if settings.get(user.pk) == Mail.NONE or not user.email else None,
+            mailed_at=timezone.now() if _unmailed(user, settings.get(user.pk)) else None,
         )
         for user in members.distinct()
     ]
     Notification.objects.bulk_create(made)
     if any(settings.get(it.user_id) == Mail.EACH for it in made):
         transaction.on_commit(partial(queue.mail_enqueue))
+
+
+def _unmailed(user: User, wish: str | None) -> bool:
+    return wish == Mail.NONE or not user.email or not server.MAIL_CONFIGURED
 
 
 def everybody(request: ReviewRequest) -> list[User]:
@@ -98,5 +104,7 @@ def setting_of(user: User) -> NotificationSetting:
 def setting_save(*, user: User, mail: str) -> NotificationSetting:
     setting = setting_of(user)
     setting.mail = mail
-    setting.save(update_fields=["mail"])
+    with transaction.atomic():
+        setting.save(update_fields=["mail"])
+        audit.record("notification.edit", actor=user, workspace=None, detail={"mail": mail})
     return setting

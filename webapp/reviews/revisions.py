@@ -185,7 +185,7 @@ def revision_judge_again(revision: Revision, *, user: User) -> None:
 
 
 def revision_judged(evaluation_id: UUID) -> None:
-    """A judgement has ended: its word becomes the revision's, once. In the transaction that ends it."""
+    """A judgement has ended: its word becomes the revision's, once."""
     waiting = Revision.objects.filter(judgement=evaluation_id).exclude(state=Revision.State.JUDGED)
     if not waiting.exists():
         return
@@ -202,3 +202,15 @@ def revision_judged(evaluation_id: UUID) -> None:
             with changing(request, ended=True) as locked:
                 about = {"revision": str(revision.pk), "verdict": said.get("verdict")}
                 say(locked, "review_request.revision_judged", about)
+
+
+def revisions_reconcile() -> int:
+    """Takes in judgements that ended, or were deleted, while nobody listened. Returns how many."""
+    waiting = Revision.objects.exclude(state=Revision.State.JUDGED).defer("source", "evaluation")
+    missed = list(waiting.filter(judgement__ended_at__isnull=False).values_list("judgement", flat=True))
+    for evaluation_id in missed:
+        revision_judged(evaluation_id)
+    gone = waiting.filter(judgement=None, origin__in=[Revision.Origin.EDIT, Revision.Origin.SUGGESTION])
+    return len(missed) + gone.update(
+        state=Revision.State.JUDGED, message="Its judgement was deleted. Ask for another."
+    )

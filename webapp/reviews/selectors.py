@@ -137,6 +137,11 @@ def found(records: QuerySet[Record]) -> Record:
     return record
 
 
+def rule_visible_to(user: Viewer, rule_id: int) -> ReviewRule:
+    visible = ReviewRule.objects.filter(workspace__in=workspaces_visible_to(user))
+    return found(visible.filter(pk=rule_id).select_related("workspace"))
+
+
 # --- Of one request -----------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from webapp.reviews import apis, apis_threads
+from webapp.reviews import apis, apis_notifications, apis_threads
 
 _REQUEST, _THREAD = "review-requests/<uuid:request_id>", "threads/<uuid:thread_id>"
 
@@ -26,5 +26,15 @@ api_urlpatterns = [
     path(f"{_THREAD}/comments", apis_threads.ThreadCommentsApi.as_view(), name="review-comments"),
     path(f"{_THREAD}/resolve", apis_threads.ThreadResolveApi.as_view(), name="review-thread-resolve"),
     path(f"{_THREAD}/reopen", apis_threads.ThreadReopenApi.as_view(), name="review-thread-reopen"),
+    path(f"{_THREAD}/send-to-agent", apis_threads.SendToAgentApi.as_view(), name="send-to-agent"),
+    path("review-rules", apis_notifications.ReviewRulesApi.as_view(), name="review-rules"),
+    path("review-rules/<int:rule_id>", apis_notifications.ReviewRuleApi.as_view(), name="review-rule"),
+    path("notifications", apis_notifications.NotificationsApi.as_view(), name="notifications"),
+    path("notifications/read", apis_notifications.NotificationsReadApi.as_view(), name="notifications-read"),
+    path(
+        "notifications/settings",
+        apis_notifications.NotificationSettingsApi.as_view(),
+        name="notification-settings",
+    ),
     path("comments/<uuid:comment_id>", apis_threads.CommentApi.as_view(), name="review-comment"),
 ]

@@ -38,6 +38,7 @@ class AgentRun(Job):
     seconds_limit = models.FloatField(null=True)
     token_limit = models.PositiveIntegerField(null=True)
     cost_limit = models.FloatField(null=True)
+    instruction = models.TextField(blank=True)  # of a person, beside a good score
     # The run that this one goes on from, and how many of its turns are told again.
     resumes = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="resumed_by"

@@ -35,6 +35,7 @@ from webapp.runs.models import AgentRun, RunEvent
 from webapp.runs.selectors import event_of, folded_events, model_usage, queue_positions, resumable
 
 _POLICIES = ("builtin", "llm")
+INSTRUCTION_MAX = 20_000  # characters: a prompt has to hold it
 
 
 def run_request(data: Any) -> RunCreate:
@@ -43,6 +44,10 @@ def run_request(data: Any) -> RunCreate:
     filename, language = given.file_of(request.source, request.filename, request.language)
     if request.start_from is not None:
         given.check_text("start_from", request.start_from)
+    if request.instruction is not None:
+        given.check_text("instruction", request.instruction)
+        if len(request.instruction) > INSTRUCTION_MAX:
+            raise given.wrong("instruction", f"is longer than {INSTRUCTION_MAX} characters")
     target = given.target_of(request.target)
     if request.policy not in _POLICIES:
         raise given.wrong("policy", f"{request.policy!r} is not known; choose one of {', '.join(_POLICIES)}")
@@ -67,6 +72,7 @@ def _model_request(request: RunCreate) -> dict[str, Any]:
         "seconds": request.seconds,
         "tokens": request.tokens,
         "cost": request.cost,
+        "instruction": request.instruction,
     }
     if request.policy != "llm":
         for name, value in asked.items():
@@ -109,6 +115,7 @@ def run_detail(run: AgentRun) -> RunDetail:
         entry=run.entry,
         inputs=None if run.inputs is None else Inputs.model_validate(run.inputs),
         start_from=run.start_from,
+        instruction=run.instruction,
         task=trajectory.task,
         problem=None if run.problem is None else Problem.model_validate(run.problem),
         turns=[_turn(turn, seconds.get(turn.number)) for turn in trajectory.turns],

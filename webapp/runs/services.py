@@ -85,6 +85,10 @@ _CHANGED_BY_EVENTS = (
 )
 
 
+#: Told the key of each run that has ended.
+ended: list[Callable[[UUID], None]] = []
+
+
 class RunHasEnded(Exception):
     """Nothing can be added to a run after its `run_ended`."""
 
@@ -123,6 +127,7 @@ def _request_of(run: AgentRun) -> RunCreate:
         target=run.target,
         turns=run.turn_limit,
         start_from=run.start_from,
+        instruction=run.instruction or None,
         model=run.model or None,
         protocol=run.protocol or "auto",
         seconds=run.seconds_limit,
@@ -206,6 +211,7 @@ def _run_insert(
             entry=request.entry,
             inputs=None if request.inputs is None else request.inputs.model_dump(mode="json"),
             start_from=request.start_from,
+            instruction=request.instruction or "",
             policy=request.policy,
             backend=request.backend,
             target=request.target,
@@ -414,6 +420,8 @@ def run_events_append(*, run: AgentRun, events: Sequence[Event]) -> list[RunEven
             _apply(locked, event)
         RunEvent.objects.bulk_create(records)
         locked.save(update_fields=_CHANGED_BY_EVENTS)
+        if locked.has_ended:
+            jobs.tell(ended, locked.pk)
         transaction.on_commit(partial(publish.run_reached, locked.pk, locked.last_seq))
         if any(isinstance(event, RunStarted | TurnStarted | TurnEnded | RunEnded) for event in events):
             transaction.on_commit(partial(publish.run_changed, locked.workspace_id, locked.pk))

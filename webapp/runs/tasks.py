@@ -63,6 +63,7 @@ def _request(run: AgentRun) -> TranslateRequest:
             "target": run.target,
             "turns": run.turn_limit,
             "start_from": run.start_from,
+            "instruction": run.instruction,
             **{name: value for name, value in limits.items() if value is not None},
         }
     )

@@ -54,6 +54,7 @@ ACTIONS: dict[str, Rule] = {
     ),
     "account.view": Rule("seeing one's own account", None, Scope.READ),
     "account.edit": Rule("changing one's own account", None, None),
+    "notification.edit": Rule("marking what one was told", None, Scope.REVIEWS_WRITE),
     "workspace.create": Rule("making a workspace", None, Scope.WORKSPACE_ADMIN),
     "invitation.accept": Rule("accepting an invitation", None, None),
     "workspace.view": Rule("seeing the workspace", Role.VIEWER, Scope.READ),

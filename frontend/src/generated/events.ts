@@ -1163,6 +1163,7 @@ export interface RunCreate {
   tokens?: number | null;
   cost?: number | null;
   start_from?: string | null;
+  instruction?: string | null;
   workspace?: string | null;
 }
 
@@ -1196,6 +1197,7 @@ export interface RunDetail {
   entry: string | null;
   inputs: Inputs | null;
   start_from: string | null;
+  instruction: string;
   task: TaskSpec | null;
   problem: Problem | null;
   turns: TurnSummary[];
