@@ -141,8 +141,9 @@ class SendToAgentApi(APIView):
         responses={202: resources.AgentAsked, 429: PROBLEM, 503: PROBLEM, **CHANGES},
     )
     def post(self, request: Request, thread_id: UUID) -> Response:
-        """Starts a run from the head that is told what the thread says. What comes of it is said in the
-        thread; push its turn as a revision to take it in. The built-in policy says that it cannot follow words."""
+        """Starts a run from the head that is told what the thread says; what comes of it is said there.
+
+        Push its turn to take it in. The built-in policy says that it cannot follow words."""
         user = signed_in(request.user)
         thread = selectors.thread_visible_to(user, thread_id)
         ask = parsed(resources.AgentAsk, request.data or {})
