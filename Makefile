@@ -30,6 +30,7 @@ lint: setup ## ruff, mypy, import-linter, eslint, tsc, generated types
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m webapp.live.schema --check
+	$(BIN)/python -m webapp.live.client --check
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	cd frontend && npm run lint --silent && npm run typecheck --silent
 

@@ -274,6 +274,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["webapp.common.bodies.JsonRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_THROTTLE_CLASSES": ["webapp.common.limits.PerMinute"],
+    "URL_FORMAT_OVERRIDE": None,
     "EXCEPTION_HANDLER": "webapp.workspaces.problems.exception_handler",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }

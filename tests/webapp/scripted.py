@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import cast, get_args
 
 from agent.events import (
     ActionTaken,
@@ -24,8 +25,10 @@ from agent.events import (
     TurnStarted,
 )
 from sandbox.cancellation import Cancellation
+from sandbox.progress import StageAt
 from sandbox.tasks.base import Inputs, TaskSpec
 from sandbox.types import Evaluation, Metrics, Verdict
+from webapp.evaluations.models import EvaluationRecord
 from webapp.runs.models import AgentRun
 
 BURST = 500
@@ -54,6 +57,14 @@ def translate(run: AgentRun, cancel: Cancellation) -> Iterator[Event]:
             yield from turn(1, "Direct version", None, "wrong_result", None)
             yield from turn(2, "Guard the last block", 1, "passed", 71.5)
     yield RunEnded(reason="finished", message="done", best_turn=2, verdict="passed", seconds=0.5)
+
+
+def judge(record: EvaluationRecord, cancel: Cancellation) -> Iterator[StageAt | Evaluation]:
+    """A judge that believes what the candidate's first line says: `// verdict: passed`."""
+    yield StageAt("compile", "nvcc")
+    said = record.candidate.partition("// verdict: ")[2].split()
+    verdict = said[0] if said and said[0] in get_args(Verdict) else "passed"
+    yield evaluation(cast(Verdict, verdict), 71.5 if verdict == "passed" else None)
 
 
 def turn(number: int, title: str, base: int | None, verdict: Verdict, score: float | None) -> Iterator[Event]:

@@ -18,9 +18,11 @@ django.setup()
 from tests.webapp import scripted  # noqa: E402
 from webapp.celery import app as app  # noqa: E402
 from webapp.cli import serve  # noqa: E402
+from webapp.evaluations import tasks as evaluation_tasks  # noqa: E402
 from webapp.runs import tasks  # noqa: E402
 
 tasks.translate_run = scripted.translate
+evaluation_tasks.judge_candidate = scripted.judge
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()

@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.metadata import version
 
 from sandbox.errors import Cancelled, JailUnavailable, TaskProblem, ToolchainMissing
-from webapp.cli.output import BAD_INPUT, OWN_FAULT, STOPPED, complain
+from webapp.cli.output import BAD_INPUT, OWN_FAULT, STOPPED, ServerFault, complain, say
 
 #: name -> (module, one line). Imported when chosen: only `serve` and `gpu-worker` load Django.
 COMMANDS = {
@@ -27,9 +27,18 @@ COMMANDS = {
     "doctor": ("webapp.cli.doctor", "what this machine can do, and how to get what is missing"),
     "serve": ("webapp.cli.serve", "the web application, all in one process"),
     "gpu-worker": ("webapp.cli.gpu_worker", "serve one card of this machine to a server elsewhere"),
+    "login": ("webapp.cli.login", "store a token for a server"),
+    "submit": ("webapp.cli.submit", "have a server translate, or judge a candidate"),
+    "watch": ("webapp.cli.watch", "follow a run on a server"),
+    "show": ("webapp.cli.show", "a run or an evaluation on a server, or the newest"),
+    "diff": ("webapp.cli.diff", "what changed between two turns of a run on a server"),
+    "download": ("webapp.cli.download", "a candidate from a server"),
     "train": ("webapp.cli.train", "make data to learn from, and look at it"),
     "bench": ("webapp.cli.bench", "the benchmarks that docs/measurements quotes"),
 }
+
+#: What not every installation has, and the extra that brings it.
+EXTRAS = {"httpx2": "llm", "mcp": "mcp"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -42,7 +51,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name, (module_name, summary) in COMMANDS.items():
         sub = commands.add_parser(name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter)
         if name == chosen:
-            module = import_module(module_name)
+            try:
+                module = import_module(module_name)
+            except ModuleNotFoundError as missing:
+                if missing.name not in EXTRAS:
+                    raise
+                say(f"kernelwright: {name} needs more: pip install 'kernelwright[{EXTRAS[missing.name]}]'")
+                return BAD_INPUT
             sub.description = module.__doc__
             if hasattr(module, "prepare"):
                 arguments, rest = module.prepare(arguments)
@@ -56,6 +71,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (JailUnavailable, ToolchainMissing) as error:
         print(f"kernelwright: {error}", file=sys.stderr)
         return BAD_INPUT
+    except ServerFault as error:
+        say(f"kernelwright: the server's own fault: {error}")
+        return OWN_FAULT
     except (KeyboardInterrupt, Cancelled):
         print("kernelwright: stopped", file=sys.stderr)
         return STOPPED

@@ -14,6 +14,10 @@ from sandbox.words import named
 GOOD, NOT_GOOD, BAD_INPUT, OWN_FAULT, STOPPED = 0, 1, 2, 3, 130
 
 
+class ServerFault(Exception):
+    """The fault of a server that was asked, not of what it was asked."""
+
+
 def dump(document: Any) -> None:
     """One JSON document on stdout. Floats that are not finite are strings, as in events: JSON has none."""
     print(to_json(document, indent=1, inf_nan_mode="strings").decode())

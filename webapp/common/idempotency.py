@@ -33,8 +33,11 @@ PARAMETER = OpenApiParameter(
 
 def key_of(request: Request) -> str:
     """The request's key; empty without one. Raises ProblemError for one that cannot be taken."""
-    key = str(request.headers.get("Idempotency-Key", "")).strip()
-    if len(key) > CHARACTERS_MAX or not all("!" <= letter <= "~" for letter in key):
+    given = request.headers.get("Idempotency-Key")
+    if given is None:
+        return ""
+    key = str(given)
+    if not 1 <= len(key) <= CHARACTERS_MAX or not all("!" <= letter <= "~" for letter in key):
         detail = f"Idempotency-Key: 1 to {CHARACTERS_MAX} printable ASCII characters without spaces are taken"
         raise ProblemError(400, "invalid", detail)
     return key

@@ -70,7 +70,7 @@ def _operations(result: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, An
 def _possible(path: str, method: str, operation: dict[str, Any]) -> Iterator[int]:
     open_to_all = operation.get("security") in ([], [{}])
     yield from (400, 406) if open_to_all else (400, 401, 406, 429)
-    if "{" in path:
+    if "{" in path or "requestBody" in operation:  # a body may name what is not there
         yield 404
     if method != "get":
         yield 403

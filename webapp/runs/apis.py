@@ -132,7 +132,7 @@ class RunEventsApi(APIView):
         ],
         responses={
             (200, "application/json"): EventPage,
-            (200, "text/event-stream"): OpenApiTypes.STR,
+            (200, "text/event-stream"): streams.MESSAGE_SCHEMA,
             **NOT_FOUND,
         },
     )
@@ -143,8 +143,8 @@ class RunEventsApi(APIView):
         """
         run = selectors.run_visible_to(request.user, run_id)
         after_seq = _integer(request, "after_seq", default=0, low=0, high=2**31 - 1)
+        last = _number_in("Last-Event-ID", request.headers.get("Last-Event-ID"))
         if getattr(request, "accepted_media_type", "").startswith(streams.MEDIA_TYPE):
-            last = _number_in("Last-Event-ID", request.headers.get("Last-Event-ID"))
             return streams.stream(
                 run, after_seq if last is None else last, partial(_may_still_see, request, run_id)
             )

@@ -28,6 +28,16 @@ from webapp.runs.selectors import events_after
 from webapp.runs.serializers import event_frame
 
 MEDIA_TYPE = "text/event-stream"
+#: One message. `data` is JSON: an `EventFrame`, `LiveFrame`, `DeltaFrame` or `ResetFrame`.
+MESSAGE_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string", "pattern": r"^\d+$"},
+        "event": {"type": "string", "enum": ["event", "live", "delta", "reset"]},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+        "retry": {"type": "integer"},
+    },
+}
 POLL_SECONDS = 1.0
 #: A comment, so that proxies do not take silence for the end.
 BEAT_SECONDS = 15.0

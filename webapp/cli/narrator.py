@@ -1,0 +1,67 @@
+"""Events as lines for a terminal, of a run here or on a server."""
+
+from __future__ import annotations
+
+from agent.events import (
+    ActionTaken,
+    Answered,
+    Event,
+    Log,
+    Reflected,
+    RunEnded,
+    Stage,
+    ToolUsed,
+    TurnEnded,
+    TurnStarted,
+)
+from webapp.cli.output import say
+
+
+def _whence(event: TurnStarted) -> str:
+    """Where in a search a turn stands; nothing for a single trajectory."""
+    if event.branch == 1 and event.also_from is None:
+        return ""
+    parents = [str(turn) for turn in (event.base_turn, event.also_from) if turn is not None]
+    return f" (branch {event.branch}{', from ' + ' and '.join(parents) if parents else ''})"
+
+
+class Narrator:
+    """Events as lines for a terminal. A stage that repeats, once for each draw, is said once."""
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def __call__(self, event: Event) -> None:
+        line = self._line(event)
+        if line and not (isinstance(event, Stage) and line == self._last):
+            say(line)
+            self._last = line
+
+    @staticmethod
+    def _line(event: Event) -> str:
+        match event:
+            case TurnStarted():
+                return f"turn {event.turn}{_whence(event)}: {event.title}"
+            case Stage():
+                return f"  {event.stage.replace('_', ' ')} {event.detail}".rstrip()
+            case Log():
+                return "\n".join("  | " + line for line in event.text.splitlines())
+            case Answered():
+                tokens = (
+                    f"{event.prompt_tokens:,} + {event.completion_tokens:,} tokens, {event.seconds:.1f} s"
+                )
+                return f"  {event.model}: {event.plan or event.finish_reason.replace('_', ' ')} ({tokens})"
+            case ToolUsed():
+                said = event.observation.split("\n")[0][:100]
+                return f"  {event.tool}{'' if event.ok else ' refused'}: {said}"
+            case Reflected():
+                return "\n".join("  " + line for line in event.text.splitlines())
+            case ActionTaken(action="keep"):
+                return f"  KEEP: {event.reason}"
+            case TurnEnded():
+                same = f", the same as turn {event.same_as}: not judged again" if event.same_as else ""
+                return f"  {event.seconds:.1f} s{same}"
+            case RunEnded() if event.problem is None:
+                return f"{event.reason.replace('_', ' ')}: {event.message} ({event.seconds:.1f} s)"
+            case _:
+                return ""  # a problem is said in full at the end
