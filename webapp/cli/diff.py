@@ -17,7 +17,7 @@ from webapp.client.operations import RunDetail
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", metavar="ID")
+    parser.add_argument("id", metavar="ID")
     parser.add_argument("old", metavar="TURN", type=int, nargs="?")
     parser.add_argument("new", metavar="TURN", type=int, nargs="?")
     add_server_arguments(parser)
@@ -25,10 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     with connected(options) as client:
-        run = client.runs_get(options.run)
+        run = client.runs_get(options.id)
         old, new = _turns(run, options.old, options.new)
-        before = client.runs_candidate(options.run, turn=old) if old else ""
-        after = client.runs_candidate(options.run, turn=new)
+        before = client.runs_candidate(options.id, turn=old) if old else ""
+        after = client.runs_candidate(options.id, turn=new)
     names = (f"turn {old}" if old else "nothing", f"turn {new}")
     lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), *names, lineterm=""))
     if options.json:

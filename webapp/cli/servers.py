@@ -79,12 +79,14 @@ def login_of(options: argparse.Namespace) -> Login:
     """Raises TaskProblem when there is none."""
     named = options.server or os.environ.get("KERNELWRIGHT_SERVER", "").strip() or _default()
     if not named:
-        raise _wrong("no_server", "no server is known", "kernelwright login https://kernels.example")
+        raise _wrong("no_server", "no server is known", "sign in: kernelwright login https://kernels.example")
     server = address_of(named)
     token = os.environ.get("KERNELWRIGHT_TOKEN", "").strip() or _stored(server)
     if not token:
         raise _wrong(
-            "no_token", f"no token for {server}", f"kernelwright login {server}, or set KERNELWRIGHT_TOKEN"
+            "no_token",
+            f"no token for {server}",
+            f"sign in: kernelwright login {server}, or set KERNELWRIGHT_TOKEN",
         )
     return Login(server, token)
 
@@ -111,7 +113,7 @@ def telling(server: str) -> Iterator[None]:
         if problem.status >= 500:
             number = problem.document["request_id"] if problem.document else "none"
             raise ServerFault(f"{server}: {said} (request {number})") from problem
-        hint = f"kernelwright login {server}" if problem.status == 401 else ""
+        hint = f"sign in: kernelwright login {server}" if problem.status == 401 else ""
         raise _wrong("refused", said.rstrip("."), hint) from problem
 
 
@@ -119,12 +121,14 @@ def _stored(server: str) -> str:
     path = _file_of(server)
     try:
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
-            raise _wrong("open_token", f"others may read {path}", f"chmod 600 {path}")
+            raise _wrong("open_token", f"others may read {path}", f"close it: chmod 600 {path}")
         return str(json.loads(path.read_text())["token"])
     except FileNotFoundError:
         return ""
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise _wrong("bad_token", f"cannot read {path}: {error}", f"kernelwright login {server}") from error
+        raise _wrong(
+            "bad_token", f"cannot read {path}: {error}", f"sign in: kernelwright login {server}"
+        ) from error
 
 
 def _default() -> str:

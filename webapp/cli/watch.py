@@ -16,7 +16,7 @@ from webapp.cli.servers import add_server_arguments, connected
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", metavar="ID")
+    parser.add_argument("id", metavar="ID")
     parser.add_argument("--cancel-on-interrupt", action="store_true", help="Ctrl-C stops the run too")
     add_server_arguments(parser)
 
@@ -24,5 +24,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     with connected(options) as client:
         return follow(
-            client, options.run, events=options.json, cancel_on_interrupt=options.cancel_on_interrupt
+            client, options.id, events=options.json, cancel_on_interrupt=options.cancel_on_interrupt
         )

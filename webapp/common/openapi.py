@@ -40,7 +40,7 @@ def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """A hook of drf-spectacular: the document, with what its views need not say each."""
     for path, method, operation in _operations(result):
         responses = operation["responses"]
-        for status in _possible(path, method, operation):
+        for status in _possible(path, operation):
             responses.setdefault(str(status), {"description": _TEXTS[status]})
         for status, response in responses.items():
             headers = response.setdefault("headers", {})
@@ -67,13 +67,11 @@ def _operations(result: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, An
                 yield path, method, methods[method]
 
 
-def _possible(path: str, method: str, operation: dict[str, Any]) -> Iterator[int]:
+def _possible(path: str, operation: dict[str, Any]) -> Iterator[int]:
     open_to_all = operation.get("security") in ([], [{}])
-    yield from (400, 406) if open_to_all else (400, 401, 406, 429)
+    yield from (400, 406) if open_to_all else (400, 401, 403, 406, 429)
     if "{" in path or "requestBody" in operation:  # a body may name what is not there
         yield 404
-    if method != "get":
-        yield 403
     if "requestBody" in operation:
         yield from (413, 415)
 
