@@ -10,7 +10,7 @@ import os
 import tempfile
 import warnings
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import dj_database_url
 from csp.constants import NONE, SELF, UNSAFE_INLINE
@@ -18,7 +18,6 @@ from csp.constants import NONE, SELF, UNSAFE_INLINE
 from sandbox.home import home
 from sandbox.targets import DEFAULT_TARGET
 from webapp import environment
-from webapp.live import resources, resources_workspaces
 
 PACKAGE = Path(__file__).resolve().parent
 HOME = home()
@@ -287,26 +286,8 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SERVE_AUTHENTICATION": [],
     "SCHEMA_PATH_PREFIX": "/api/v1",
-    "POSTPROCESSING_HOOKS": [
-        "drf_spectacular.hooks.postprocess_schema_enums",
-        "webapp.common.openapi.complete",
-    ],
-    "ENUM_NAME_OVERRIDES": {
-        "ProtocolChoice": ["auto", "rewrite", "tools"],
-        "BackendChoiceEnum": ["auto", "emulator", "gpu"],
-        "BackendEnum": ["emulator", "gpu"],
-        **{
-            name: [(value, value) for value in get_args(choices)]
-            for name, choices in {
-                "CardState": resources.CardState,
-                "GpuPlaceState": resources.GpuPlaceState,
-                "InvitationState": resources_workspaces.InvitationState,
-                "QuotaName": resources_workspaces.QuotaName,
-                "RoleName": resources_workspaces.RoleName,
-                "RunState": resources.RunState,
-            }.items()
-        },
-    },
+    # Not its hook that names enumerations: two of one field's name would need a name here each.
+    "POSTPROCESSING_HOOKS": ["webapp.common.openapi.complete"],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }

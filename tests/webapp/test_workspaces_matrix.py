@@ -20,7 +20,8 @@ from webapp.workspaces.roles import ACTIONS, Role, Scope
 pytestmark = pytest.mark.django_db
 
 RECORDING = next(it.id for it in gallery() if it.kind == "recording")
-PUBLIC = {"schema", "docs"}
+#: Artifacts are not for people: workers show the server's own token (test_cards_services.py).
+PUBLIC = {"schema", "docs", "artifact", "artifacts"}
 #: What somebody sends: path, body, headers.
 Call = tuple[str, Any, dict[str, str]]
 #: Makes what it needs in the team, for `user` to ask.
@@ -56,6 +57,7 @@ def _browser(team: Team, user: User) -> Call:
 CALLS: dict[tuple[str, str], Make] = {
     ("GET", "session"): lambda team, user: ("session", None, {}),
     ("GET", "doctor"): lambda team, user: ("doctor", None, {}),
+    ("GET", "devices"): lambda team, user: ("devices", None, {}),
     ("GET", "examples"): lambda team, user: ("examples", None, {}),
     ("GET", "recording"): lambda team, user: (f"recordings/{RECORDING}", None, {}),
     ("GET", "workspaces"): lambda team, user: ("workspaces", None, {}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.http import HttpResponse
@@ -20,6 +20,8 @@ from webapp.live.resources import DeviceList
 
 
 class DevicesApi(APIView):
+    actions: ClassVar = {"GET": "server.view"}
+
     @extend_schema(operation_id="devices_list", tags=["devices"], responses=DeviceList)
     def get(self, request: Request) -> Response:
         """The cards of GPU workers: where they are, whether they are in service, what waits for them."""
@@ -46,6 +48,7 @@ class WorkersApi(APIView):
 
     authentication_classes = ()
     permission_classes = ()
+    throttle_classes = ()
     parser_classes = (Bytes,)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:

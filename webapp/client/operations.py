@@ -11,37 +11,9 @@ from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, cast
 from urllib.parse import quote
 
-AccessEnum: TypeAlias = "Literal['read', 'write', 'read_write']"
-ActionEnum: TypeAlias = "Literal['submit', 'finish', 'none']"
-BackendChoiceEnum: TypeAlias = "Literal['auto', 'emulator', 'gpu']"
-BackendEnum: TypeAlias = "Literal['emulator', 'gpu']"
-CardState: TypeAlias = "Literal['free', 'busy', 'quarantined', 'away']"
-ExampleItemKindEnum: TypeAlias = "Literal['example', 'recording']"
 ExampleList: TypeAlias = "list[ExampleItem]"
 FindingList: TypeAlias = "list[Finding]"
-GpuPlaceState: TypeAlias = "Literal['waiting', 'working']"
-InvitationState: TypeAlias = "Literal['open', 'accepted', 'revoked', 'expired']"
-LanguageEnum: TypeAlias = "Literal['c', 'pytorch']"
-MailEnum: TypeAlias = "Literal['sent', 'not_configured', 'failed', 'no_address']"
-MeasuredByEnum: TypeAlias = "Literal['emulator', 'ncu']"
 ModelList: TypeAlias = "list[ModelInfo]"
-OfEnum: TypeAlias = "Literal['workspace', 'member', 'user']"
-OriginEnum: TypeAlias = "Literal['admin', 'environment', 'vllm']"
-ParameterKindEnum: TypeAlias = "Literal['scalar', 'array']"
-ParameterRoleEnum: TypeAlias = "Literal['size', 'value', 'data', 'result']"
-ProtocolChoice: TypeAlias = "Literal['auto', 'rewrite', 'tools']"
-QuotaName: TypeAlias = "Literal['runs_at_once', 'gpu_seconds', 'model_tokens']"
-ReasonEnum: TypeAlias = "Literal['finished', 'turn_limit', 'time_limit', 'token_limit', 'cost_limit', 'model_unavailable', 'cancelled', 'bad_input', 'unsupported', 'interrupted', 'internal_error']"
-RoleName: TypeAlias = "Literal['viewer', 'author', 'reviewer', 'maintainer', 'admin']"
-RunState: TypeAlias = (
-    "Literal['queued', 'running', 'cancelling', 'finished', 'cancelled', 'failed', 'interrupted']"
-)
-ScopesEnum: TypeAlias = (
-    "Literal['read', 'runs:write', 'evaluations:write', 'reviews:write', 'workspace:admin']"
-)
-SeverityEnum: TypeAlias = "Literal['error', 'warning', 'note']"
-StreamEnum: TypeAlias = "Literal['nvcc', 'gcc', 'judge', 'program']"
-VerdictEnum: TypeAlias = "Literal['passed', 'compile_error', 'launch_error', 'wrong_result', 'runtime_error', 'timeout', 'unsupported', 'rule_violation', 'degenerate_task', 'internal_error']"
 
 
 class ActionTaken(TypedDict):
@@ -51,9 +23,28 @@ class ActionTaken(TypedDict):
 
     type: NotRequired[Literal["action"]]
     turn: int
-    action: ActionEnum
+    action: Literal["submit", "finish", "none"]
     source: NotRequired[str]
     reason: NotRequired[str]
+
+
+class Anchor(TypedDict):
+    """Where a thread was begun. Never changes."""
+
+    revision: str
+    side: Literal["old", "new"]
+    line: int
+    end_line: int
+    quoted: str
+    context_hash: str
+
+
+class AnchorInput(TypedDict):
+    revision: str
+    side: NotRequired[Literal["old", "new"]]
+    line: int
+    end_line: int
+    quoted: NotRequired[str | None]
 
 
 class Answered(TypedDict):
@@ -76,6 +67,16 @@ class Answered(TypedDict):
     seconds: float
     first_token_seconds: NotRequired[float | None]
     attempts: NotRequired[int]
+
+
+class ApprovalRule(TypedDict):
+    """What it takes until a request may be merged."""
+
+    approvals: NotRequired[int]
+    no_unresolved: NotRequired[bool]
+    verdict_passed: NotRequired[bool]
+    score_at_least: NotRequired[float | None]
+    speedup_at_least: NotRequired[float | None]
 
 
 class ArrayInput(TypedDict):
@@ -127,6 +128,27 @@ class Check(TypedDict):
     detail: str
 
 
+class CheckItem(TypedDict):
+    """One line of the checklist."""
+
+    name: Literal["approvals", "no_changes_requested", "no_unresolved", "verdict_passed", "score", "speedup"]
+    ok: bool
+    detail: str
+
+
+class CodeMoved(TypedDict):
+    """Of a 409 "code-moved": the head now, and where the code is on it."""
+
+    head: str
+    place: Place | None
+
+
+class CommentCreate(TypedDict):
+    body: NotRequired[str]
+    suggestion: NotRequired[Suggestion | None]
+    draft: NotRequired[bool]
+
+
 class Compilation(TypedDict):
     seconds: float
     log: str
@@ -163,7 +185,7 @@ class DeviceInfo(TypedDict):
     index: int
     memory_mib: int
     driver: str
-    state: CardState
+    state: Literal["free", "busy", "quarantined", "away"]
     targets: list[str]
     waiting: int
     heartbeat_at: str | None
@@ -180,8 +202,23 @@ class Diagnostic(TypedDict):
     file: str
     line: int | None
     column: int | None
-    severity: SeverityEnum
+    severity: Literal["error", "warning", "note"]
     message: str
+
+
+class DiffHunk(TypedDict):
+    old_start: int
+    old_lines: int
+    new_start: int
+    new_lines: int
+    lines: list[DiffLine]
+
+
+class DiffLine(TypedDict):
+    kind: Literal["same", "added", "removed"]
+    text: str
+    old: int | None
+    new: int | None
 
 
 class Edited(TypedDict):
@@ -196,10 +233,21 @@ class Edited(TypedDict):
 
 
 class Evaluation(TypedDict):
-    verdict: VerdictEnum
+    verdict: Literal[
+        "passed",
+        "compile_error",
+        "launch_error",
+        "wrong_result",
+        "runtime_error",
+        "timeout",
+        "unsupported",
+        "rule_violation",
+        "degenerate_task",
+        "internal_error",
+    ]
     fault: Literal["candidate", "task", "kernelwright"] | None
     message: str
-    backend: BackendEnum
+    backend: Literal["emulator", "gpu"]
     target: str
     compile: NotRequired[Compilation | None]
     plan: NotRequired[PlanSummary | None]
@@ -240,7 +288,7 @@ class EvaluationCreate(TypedDict):
     filename: NotRequired[str | None]
     entry: NotRequired[str | None]
     inputs: NotRequired[Inputs | None]
-    backend: NotRequired[BackendChoiceEnum]
+    backend: NotRequired[Literal["auto", "emulator", "gpu"]]
     target: NotRequired[str | None]
     workspace: NotRequired[str | None]
 
@@ -253,10 +301,10 @@ class EvaluationDetail(TypedDict):
     batch: str | None
     title: str
     filename: str
-    language: LanguageEnum
+    language: Literal["c", "pytorch"]
     backend: str
     target: str
-    state: RunState
+    state: Literal["queued", "running", "cancelling", "finished", "cancelled", "failed", "interrupted"]
     stage: str
     verdict: (
         Literal[
@@ -297,7 +345,7 @@ class EvaluationItem(TypedDict):
     filename: NotRequired[str | None]
     entry: NotRequired[str | None]
     inputs: NotRequired[Inputs | None]
-    backend: NotRequired[BackendChoiceEnum]
+    backend: NotRequired[Literal["auto", "emulator", "gpu"]]
     target: NotRequired[str | None]
 
 
@@ -317,10 +365,10 @@ class EvaluationSummary(TypedDict):
     batch: str | None
     title: str
     filename: str
-    language: LanguageEnum
+    language: Literal["c", "pytorch"]
     backend: str
     target: str
-    state: RunState
+    state: Literal["queued", "running", "cancelling", "finished", "cancelled", "failed", "interrupted"]
     stage: str
     verdict: (
         Literal[
@@ -352,11 +400,19 @@ class EventPage(TypedDict):
     ended: bool
 
 
+class Evidence(TypedDict):
+    """A number or a check of the evaluation that a thread speaks of."""
+
+    kind: Literal["metric", "check"]
+    name: str
+    value: NotRequired[str]
+
+
 class ExampleItem(TypedDict):
     """One item of the gallery. A recording has no source of its own: play it from `GET recordings/{id}`."""
 
     id: str
-    kind: ExampleItemKindEnum
+    kind: Literal["example", "recording"]
     title: str
     label: str
     description: str
@@ -393,7 +449,7 @@ class Flop(TypedDict):
 class GpuPlace(TypedDict):
     """Where a run's candidate is that is judged on another machine's card."""
 
-    state: GpuPlaceState
+    state: Literal["waiting", "working"]
     position: int | None
     device: str
 
@@ -424,7 +480,7 @@ class InvitationAccept(TypedDict):
 class InvitationCreate(TypedDict):
     """Sent to `email`, where the server can send mail; else the answer has a link to hand over."""
 
-    role: RoleName
+    role: Literal["viewer", "author", "reviewer", "maintainer", "admin"]
     email: NotRequired[str]
     days: NotRequired[int]
 
@@ -432,21 +488,21 @@ class InvitationCreate(TypedDict):
 class InvitationCreated(TypedDict):
     id: str
     email: str
-    role: RoleName
-    state: InvitationState
+    role: Literal["viewer", "author", "reviewer", "maintainer", "admin"]
+    state: Literal["open", "accepted", "revoked", "expired"]
     invited_by: str | None
     accepted_by: str | None
     created_at: str
     expires_at: str
-    mail: MailEnum
+    mail: Literal["sent", "not_configured", "failed", "no_address"]
     link: str | None
 
 
 class InvitationInfo(TypedDict):
     id: str
     email: str
-    role: RoleName
-    state: InvitationState
+    role: Literal["viewer", "author", "reviewer", "maintainer", "admin"]
+    state: Literal["open", "accepted", "revoked", "expired"]
     invited_by: str | None
     accepted_by: str | None
     created_at: str
@@ -534,7 +590,7 @@ class Log(TypedDict):
 
     type: NotRequired[Literal["log"]]
     turn: int
-    stream: StreamEnum
+    stream: Literal["nvcc", "gcc", "judge", "program"]
     text: str
 
 
@@ -547,7 +603,7 @@ class Measured(TypedDict):
 class Member(TypedDict):
     user: int
     username: str
-    role: RoleName
+    role: Literal["viewer", "author", "reviewer", "maintainer", "admin"]
     since: str
 
 
@@ -555,10 +611,21 @@ class MemberList(TypedDict):
     results: list[Member]
 
 
+class MergeInput(TypedDict):
+    revision: NotRequired[str | None]
+
+
+class MetricDelta(TypedDict):
+    name: str
+    old: float | str | None
+    new: float | str | None
+    better: bool | None
+
+
 class Metrics(TypedDict):
     structural_score: float
     families: dict[str, float]
-    measured_by: MeasuredByEnum
+    measured_by: Literal["emulator", "ncu"]
     kernels: list[KernelMetrics]
     notes: NotRequired[list[str]]
     sizes: NotRequired[dict[str, int]]
@@ -610,10 +677,10 @@ class ModelSettings(TypedDict):
     is_default: bool
     available: bool
     reason: str
-    origin: OriginEnum
+    origin: Literal["admin", "environment", "vllm"]
     base_url: str
     has_key: bool
-    protocol_setting: ProtocolChoice
+    protocol_setting: Literal["auto", "rewrite", "tools"]
     temperature: float | None
     top_p: float | None
     answer_tokens: int
@@ -700,17 +767,22 @@ class Parameter(TypedDict):
     """One parameter of `launch`, in order."""
 
     name: str
-    kind: ParameterKindEnum
+    kind: Literal["scalar", "array"]
     dtype: str
     c_type: str
-    access: NotRequired[AccessEnum]
+    access: NotRequired[Literal["read", "write", "read_write"]]
     extent: NotRequired[str | None]
     shape: NotRequired[list[str]]
-    role: NotRequired[ParameterRoleEnum]
+    role: NotRequired[Literal["size", "value", "data", "result"]]
+
+
+class PatchedCommentPatch(TypedDict):
+    body: NotRequired[str | None]
+    suggestion: NotRequired[Suggestion | None]
 
 
 class PatchedMemberEdit(TypedDict):
-    role: RoleName
+    role: Literal["viewer", "author", "reviewer", "maintainer", "admin"]
 
 
 class PatchedModelWrite(TypedDict):
@@ -740,11 +812,33 @@ class PatchedModelWrite(TypedDict):
     is_default: NotRequired[bool | None]
 
 
+class PatchedReviewRequestPatch(TypedDict):
+    """What `PATCH review-requests/{id}` takes; what is absent stays as it is."""
+
+    title: NotRequired[str | None]
+    description: NotRequired[str | None]
+    reviewers: NotRequired[list[str] | None]
+    tags: NotRequired[list[str] | None]
+    rule: NotRequired[ApprovalRule | None]
+
+
 class PatchedWorkspaceEdit(TypedDict):
     """What is absent stays."""
 
     slug: NotRequired[str | None]
     name: NotRequired[str | None]
+
+
+class Person(TypedDict):
+    username: str
+
+
+class Place(TypedDict):
+    """Lines, 1-based, both inclusive."""
+
+    side: Literal["old", "new"]
+    line: int
+    end_line: int
 
 
 class PlanSummary(TypedDict):
@@ -794,10 +888,11 @@ class ProblemDocument(TypedDict):
     instance: str
     request_id: str
     errors: NotRequired[list[FieldProblem]]
+    code_moved: NotRequired[CodeMoved | None]
 
 
 class QuotaSetting(TypedDict):
-    kind: QuotaName
+    kind: Literal["runs_at_once", "gpu_seconds", "model_tokens"]
     member: NotRequired[int | None]
     limit: int
 
@@ -809,8 +904,8 @@ class QuotaSettings(TypedDict):
 
 
 class QuotaUseInfo(TypedDict):
-    kind: QuotaName
-    of: OfEnum
+    kind: Literal["runs_at_once", "gpu_seconds", "model_tokens"]
+    of: Literal["workspace", "member", "user"]
     used: float
     limit: int | None
     remaining: float | None
@@ -856,12 +951,250 @@ class Recording(TypedDict):
     events: list[RecordedEvent]
 
 
+class ReferenceSource(TypedDict):
+    """The user's own program that a revision translates."""
+
+    filename: str
+    language: Literal["c", "pytorch"]
+    source: str
+
+
 class Reflected(TypedDict):
     """What was measured in this turn, and why the next step is what it is."""
 
     type: NotRequired[Literal["reflected"]]
     turn: int
     text: str
+
+
+class ReviewComment(TypedDict):
+    id: str
+    thread: str
+    author: Person | None
+    body: str
+    suggestion: Suggestion | None
+    revision: str
+    applied_in: str | None
+    draft: bool
+    deleted: bool
+    created_at: str
+    edited_at: str | None
+
+
+class ReviewRequestCreate(TypedDict):
+    """What `POST review-requests` takes: a revision, or a run with its turn (absent: the best one)."""
+
+    title: str
+    description: NotRequired[str]
+    revision: NotRequired[str | None]
+    run: NotRequired[str | None]
+    turn: NotRequired[int | None]
+    base: NotRequired[str | None]
+    reviewers: NotRequired[list[str]]
+    tags: NotRequired[list[str]]
+    rule: NotRequired[ApprovalRule | None]
+
+
+class ReviewRequestDetail(TypedDict):
+    id: str
+    workspace: str
+    number: int
+    title: str
+    state: Literal["open", "approved", "changes_requested", "closed", "merged"]
+    author: Person
+    tags: list[str]
+    head: Revision
+    reviewers: list[Reviewer]
+    unresolved: int
+    created_at: str
+    changed_at: str
+    version: int
+    description: str
+    base: Revision | None
+    revisions: list[RevisionSummary]
+    turns: list[RevisionSummary]
+    rule: ApprovalRule
+    checklist: list[CheckItem]
+    can: ReviewRights
+    library_entry: str | None
+
+
+class ReviewRequestPage(TypedDict):
+    results: list[ReviewRequestSummary]
+    next: str | None
+    previous: str | None
+
+
+class ReviewRequestSummary(TypedDict):
+    """A review request as a list shows it."""
+
+    id: str
+    workspace: str
+    number: int
+    title: str
+    state: Literal["open", "approved", "changes_requested", "closed", "merged"]
+    author: Person
+    tags: list[str]
+    head: RevisionSummary
+    reviewers: list[Reviewer]
+    unresolved: int
+    created_at: str
+    changed_at: str
+    version: int
+
+
+class ReviewRights(TypedDict):
+    """What the one who asks may do now; `why` names the reason for each that is False."""
+
+    comment: bool
+    approve: bool
+    push: bool
+    merge: bool
+    close: bool
+    why: dict[str, str]
+
+
+class ReviewSubmission(TypedDict):
+    id: str
+    author: Person
+    verdict: Literal["comment", "approve", "request_changes"]
+    body: str
+    revision: str
+    stale: bool
+    comments: int
+    created_at: str
+
+
+class ReviewSubmissionList(TypedDict):
+    results: list[ReviewSubmission]
+    next: str | None
+    previous: str | None
+
+
+class ReviewThread(TypedDict):
+    id: str
+    request: str
+    revision: str
+    anchor: Anchor
+    place: Place | None
+    gone: bool
+    moved: bool
+    resolved: bool
+    resolved_by: Person | None
+    comments: list[ReviewComment]
+    evidence: Evidence | None
+    runs: list[str]
+    created_at: str
+
+
+class ReviewThreadList(TypedDict):
+    """A request's threads; drafts only of the one who asks."""
+
+    results: list[ReviewThread]
+    next: str | None
+    previous: str | None
+
+
+class Reviewer(TypedDict):
+    username: str
+    state: Literal["waiting", "commented", "approved", "changes_requested", "stale"]
+    asked: bool
+    revision: str | None
+
+
+class Revision(TypedDict):
+    """A revision with its source and all that the judge found out."""
+
+    id: str
+    number: int
+    origin: Literal["turn", "edit", "suggestion", "upload"]
+    run: str | None
+    turn: int | None
+    parent: str | None
+    author: Person | None
+    credited: list[str]
+    source_sha256: str
+    filename: str
+    state: Literal["pending", "judging", "judged"]
+    verdict: (
+        Literal[
+            "passed",
+            "compile_error",
+            "launch_error",
+            "wrong_result",
+            "runtime_error",
+            "timeout",
+            "unsupported",
+            "rule_violation",
+            "degenerate_task",
+            "internal_error",
+        ]
+        | None
+    )
+    score: float | None
+    speedup: float | None
+    message: str
+    created_at: str
+    source: str
+    evaluation: Evaluation | None
+    reference: ReferenceSource
+
+
+class RevisionDiff(TypedDict):
+    old: str | None
+    new: str
+    whitespace: Literal["show", "ignore"]
+    hunks: list[DiffHunk]
+    old_line_count: int
+    new_line_count: int
+    added: int
+    removed: int
+    material: bool
+    metrics: list[MetricDelta]
+
+
+class RevisionPush(TypedDict):
+    """A new head: an edited source, or a turn of a run that went on from here."""
+
+    base_revision: str
+    source: NotRequired[str | None]
+    run: NotRequired[str | None]
+    turn: NotRequired[int | None]
+
+
+class RevisionSummary(TypedDict):
+    """A revision without its source. Revisions never change, but for being judged once."""
+
+    id: str
+    number: int
+    origin: Literal["turn", "edit", "suggestion", "upload"]
+    run: str | None
+    turn: int | None
+    parent: str | None
+    author: Person | None
+    credited: list[str]
+    source_sha256: str
+    filename: str
+    state: Literal["pending", "judging", "judged"]
+    verdict: (
+        Literal[
+            "passed",
+            "compile_error",
+            "launch_error",
+            "wrong_result",
+            "runtime_error",
+            "timeout",
+            "unsupported",
+            "rule_violation",
+            "degenerate_task",
+            "internal_error",
+        ]
+        | None
+    )
+    score: float | None
+    speedup: float | None
+    message: str
+    created_at: str
 
 
 class Reward(TypedDict):
@@ -879,8 +1212,8 @@ class RunCreate(TypedDict):
     inputs: NotRequired[Inputs | None]
     policy: NotRequired[str]
     model: NotRequired[str | None]
-    protocol: NotRequired[ProtocolChoice]
-    backend: NotRequired[BackendChoiceEnum]
+    protocol: NotRequired[Literal["auto", "rewrite", "tools"]]
+    backend: NotRequired[Literal["auto", "emulator", "gpu"]]
     target: NotRequired[str | None]
     turns: NotRequired[int | None]
     seconds: NotRequired[float | None]
@@ -896,14 +1229,14 @@ class RunDetail(TypedDict):
     id: str
     title: str
     filename: str
-    language: LanguageEnum
+    language: Literal["c", "pytorch"]
     policy: str
     model: str
     protocol: str
     backend: str
     target: str
     turn_limit: int
-    state: RunState
+    state: Literal["queued", "running", "cancelling", "finished", "cancelled", "failed", "interrupted"]
     reason: (
         Literal[
             "finished",
@@ -967,7 +1300,19 @@ class RunEnded(TypedDict):
     """Exactly one, the last."""
 
     type: NotRequired[Literal["run_ended"]]
-    reason: ReasonEnum
+    reason: Literal[
+        "finished",
+        "turn_limit",
+        "time_limit",
+        "token_limit",
+        "cost_limit",
+        "model_unavailable",
+        "cancelled",
+        "bad_input",
+        "unsupported",
+        "interrupted",
+        "internal_error",
+    ]
     message: str
     best_turn: NotRequired[int | None]
     verdict: NotRequired[str | None]
@@ -998,14 +1343,14 @@ class RunSummary(TypedDict):
     id: str
     title: str
     filename: str
-    language: LanguageEnum
+    language: Literal["c", "pytorch"]
     policy: str
     model: str
     protocol: str
     backend: str
     target: str
     turn_limit: int
-    state: RunState
+    state: Literal["queued", "running", "cancelling", "finished", "cancelled", "failed", "interrupted"]
     reason: (
         Literal[
             "finished",
@@ -1124,10 +1469,30 @@ class StoredEvent(TypedDict):
     )
 
 
+class SubmissionCreate(TypedDict):
+    """Publishes one's drafts as one review."""
+
+    verdict: Literal["comment", "approve", "request_changes"]
+    body: NotRequired[str]
+    revision: str
+
+
+class Suggestion(TypedDict):
+    """These lines of the comment's revision are to read so. Empty text deletes them."""
+
+    line: int
+    end_line: int
+    text: str
+
+
+class SuggestionsApply(TypedDict):
+    comments: list[str]
+
+
 class TaskSpec(TypedDict):
     """Everything about a task that an agent, a page or a log may see. No expected output is in it."""
 
-    language: LanguageEnum
+    language: Literal["c", "pytorch"]
     name: str
     source: str
     prototype: str
@@ -1154,6 +1519,15 @@ class TextDelta(TypedDict):
     start: NotRequired[int]
 
 
+class ThreadCreate(TypedDict):
+    anchor: AnchorInput
+    body: NotRequired[str]
+    suggestion: NotRequired[Suggestion | None]
+    draft: NotRequired[bool]
+    evidence: NotRequired[Evidence | None]
+    carry: NotRequired[bool]
+
+
 class Timed(TypedDict):
     type: NotRequired[Literal["timed"]]
     turn: int
@@ -1176,7 +1550,7 @@ class Timing(TypedDict):
 
 class TokenCreate(TypedDict):
     name: str
-    scopes: list[ScopesEnum]
+    scopes: list[Literal["read", "runs:write", "evaluations:write", "reviews:write", "workspace:admin"]]
     workspace: NotRequired[str | None]
     days: NotRequired[int]
 
@@ -1187,7 +1561,7 @@ class TokenCreated(TypedDict):
     prefix: str
     user: str
     workspace: str | None
-    scopes: list[ScopesEnum]
+    scopes: list[Literal["read", "runs:write", "evaluations:write", "reviews:write", "workspace:admin"]]
     created_at: str
     expires_at: str
     revoked_at: str | None
@@ -1201,7 +1575,7 @@ class TokenInfo(TypedDict):
     prefix: str
     user: str
     workspace: str | None
-    scopes: list[ScopesEnum]
+    scopes: list[Literal["read", "runs:write", "evaluations:write", "reviews:write", "workspace:admin"]]
     created_at: str
     expires_at: str
     revoked_at: str | None
@@ -1304,7 +1678,7 @@ class WorkspaceDetail(TypedDict):
     slug: str
     name: str
     personal: bool
-    role: RoleName
+    role: Literal["viewer", "author", "reviewer", "maintainer", "admin"]
     created_at: str
     members: int
     actions: list[str]
@@ -1318,7 +1692,7 @@ class WorkspaceSummary(TypedDict):
     slug: str
     name: str
     personal: bool
-    role: RoleName
+    role: Literal["viewer", "author", "reviewer", "maintainer", "admin"]
     created_at: str
 
 
@@ -1336,6 +1710,16 @@ class Operations(ABC):
         body: Any = None,
     ) -> Any:
         """Sends a request. JSON comes back as it is, text as text, nothing as None."""
+
+    def review_comments_patch(self, comment_id: str, body: PatchedCommentPatch) -> ReviewComment:
+        """Changes your own comment."""
+        return cast(
+            "ReviewComment", self.call("PATCH", f"/api/v1/comments/{quote(comment_id, safe='')}", body=body)
+        )
+
+    def review_comments_delete(self, comment_id: str) -> None:
+        """Deletes your own comment. Of one that others have read a trace stays."""
+        self.call("DELETE", f"/api/v1/comments/{quote(comment_id, safe='')}")
 
     def devices_list(self) -> DeviceList:
         """The cards of GPU workers: where they are, whether they are in service, what waits for them."""
@@ -1413,6 +1797,14 @@ class Operations(ABC):
         """The examples with their sources, and the recordings."""
         return cast("ExampleList", self.call("GET", "/api/v1/examples"))
 
+    def review_inbox(self, *, cursor: str | None = None, limit: int | None = None) -> ReviewRequestPage:
+        """What waits on you, over all your workspaces: reviews asked of you, and your own requests that have
+        changes requested or are approved.
+        """
+        return cast(
+            "ReviewRequestPage", self.call("GET", "/api/v1/inbox", query={"cursor": cursor, "limit": limit})
+        )
+
     def invitations_accept(self, body: InvitationAccept) -> WorkspaceSummary:
         """Makes you a member, by the token of an invitation's link. It works once."""
         return cast("WorkspaceSummary", self.call("POST", "/api/v1/invitations/accept", body=body))
@@ -1458,6 +1850,166 @@ class Operations(ABC):
     def recordings_get(self, name: str) -> Recording:
         """A recorded run: its events with the seconds at which they happened."""
         return cast("Recording", self.call("GET", f"/api/v1/recordings/{quote(name, safe='')}"))
+
+    def review_requests_list(
+        self,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        state: Literal["approved", "changes_requested", "closed", "merged", "open"] | None = None,
+        workspace: str | None = None,
+    ) -> ReviewRequestPage:
+        """A workspace's review requests, newest first."""
+        return cast(
+            "ReviewRequestPage",
+            self.call(
+                "GET",
+                "/api/v1/review-requests",
+                query={"cursor": cursor, "limit": limit, "state": state, "workspace": workspace},
+            ),
+        )
+
+    def review_requests_create(
+        self, body: ReviewRequestCreate, *, idempotency_key: str | None = None
+    ) -> ReviewRequestDetail:
+        """Asks for a review of a revision, or of a run's turn (without one: the best)."""
+        return cast(
+            "ReviewRequestDetail",
+            self.call(
+                "POST", "/api/v1/review-requests", headers={"Idempotency-Key": idempotency_key}, body=body
+            ),
+        )
+
+    def review_requests_get(self, request_id: str) -> ReviewRequestDetail:
+        """One request with its head, its checklist and what you may do. The ETag is its version."""
+        return cast(
+            "ReviewRequestDetail", self.call("GET", f"/api/v1/review-requests/{quote(request_id, safe='')}")
+        )
+
+    def review_requests_patch(
+        self, request_id: str, body: PatchedReviewRequestPatch, *, if_match: str | None = None
+    ) -> ReviewRequestDetail:
+        """Changes title, description, tags, reviewers or the approval rule."""
+        return cast(
+            "ReviewRequestDetail",
+            self.call(
+                "PATCH",
+                f"/api/v1/review-requests/{quote(request_id, safe='')}",
+                headers={"If-Match": if_match},
+                body=body,
+            ),
+        )
+
+    def review_requests_close(self, request_id: str) -> ReviewRequestDetail:
+        """Closes a request without merging. Does nothing to one that is closed."""
+        return cast(
+            "ReviewRequestDetail",
+            self.call("POST", f"/api/v1/review-requests/{quote(request_id, safe='')}/close"),
+        )
+
+    def review_requests_diff(
+        self,
+        request_id: str,
+        *,
+        context: str | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+        whitespace: Literal["ignore", "show"] | None = None,
+    ) -> RevisionDiff:
+        """What differs between any two of the request's revisions, with what it did to the numbers."""
+        return cast(
+            "RevisionDiff",
+            self.call(
+                "GET",
+                f"/api/v1/review-requests/{quote(request_id, safe='')}/diff",
+                query={"context": context, "from": from_, "to": to, "whitespace": whitespace},
+            ),
+        )
+
+    def review_requests_merge(self, request_id: str, body: MergeInput) -> ReviewRequestDetail:
+        """Into the library, once everything on the checklist is there."""
+        return cast(
+            "ReviewRequestDetail",
+            self.call("POST", f"/api/v1/review-requests/{quote(request_id, safe='')}/merge", body=body),
+        )
+
+    def review_requests_reopen(self, request_id: str) -> ReviewRequestDetail:
+        """Reopens a closed request. Does nothing to an open one."""
+        return cast(
+            "ReviewRequestDetail",
+            self.call("POST", f"/api/v1/review-requests/{quote(request_id, safe='')}/reopen"),
+        )
+
+    def review_requests_push(self, request_id: str, body: RevisionPush) -> Revision:
+        """A new head: an edited source, which is judged next, or a turn of another run for the same task."""
+        return cast(
+            "Revision",
+            self.call("POST", f"/api/v1/review-requests/{quote(request_id, safe='')}/revisions", body=body),
+        )
+
+    def review_submissions_list(
+        self, request_id: str, *, cursor: str | None = None, limit: int | None = None
+    ) -> ReviewSubmissionList:
+        """The reviews that were sent, newest first."""
+        return cast(
+            "ReviewSubmissionList",
+            self.call(
+                "GET",
+                f"/api/v1/review-requests/{quote(request_id, safe='')}/submissions",
+                query={"cursor": cursor, "limit": limit},
+            ),
+        )
+
+    def review_submissions_create(self, request_id: str, body: SubmissionCreate) -> ReviewSubmission:
+        """Sends your drafts as one review, with a verdict on the head that you looked at."""
+        return cast(
+            "ReviewSubmission",
+            self.call("POST", f"/api/v1/review-requests/{quote(request_id, safe='')}/submissions", body=body),
+        )
+
+    def review_requests_apply_suggestions(self, request_id: str, body: SuggestionsApply) -> Revision:
+        """Applies suggested changes, all or none: a new head, credited to who made them, judged again."""
+        return cast(
+            "Revision",
+            self.call(
+                "POST", f"/api/v1/review-requests/{quote(request_id, safe='')}/suggestions/apply", body=body
+            ),
+        )
+
+    def review_threads_list(
+        self,
+        request_id: str,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        resolved: bool | None = None,
+    ) -> ReviewThreadList:
+        """A request's threads, oldest first, each with where it is on the head; your own drafts too."""
+        return cast(
+            "ReviewThreadList",
+            self.call(
+                "GET",
+                f"/api/v1/review-requests/{quote(request_id, safe='')}/threads",
+                query={"cursor": cursor, "limit": limit, "resolved": resolved},
+            ),
+        )
+
+    def review_threads_create(self, request_id: str, body: ThreadCreate) -> ReviewThread:
+        """Begins a thread at lines of a revision. 409 "code-moved" when the head has them elsewhere or not at
+        all: `code_moved` says where; send it again for the head, or with `carry`.
+        """
+        return cast(
+            "ReviewThread",
+            self.call("POST", f"/api/v1/review-requests/{quote(request_id, safe='')}/threads", body=body),
+        )
+
+    def revisions_get(self, revision_id: str) -> Revision:
+        """One revision with its source and its evaluation."""
+        return cast("Revision", self.call("GET", f"/api/v1/revisions/{quote(revision_id, safe='')}"))
+
+    def revisions_judge(self, revision_id: str) -> Revision:
+        """Judges a revision whose judgement did not come to an end. Does nothing to one with a verdict."""
+        return cast("Revision", self.call("POST", f"/api/v1/revisions/{quote(revision_id, safe='')}/judge"))
 
     def runs_list(
         self, *, cursor: str | None = None, limit: int | None = None, workspace: str | None = None
@@ -1542,6 +2094,25 @@ class Operations(ABC):
     def session_get(self) -> Session:
         """Who is signed in, what a run can be asked for, and the CSRF token."""
         return cast("Session", self.call("GET", "/api/v1/session"))
+
+    def review_threads_get(self, thread_id: str) -> ReviewThread:
+        """One thread."""
+        return cast("ReviewThread", self.call("GET", f"/api/v1/threads/{quote(thread_id, safe='')}"))
+
+    def review_comments_create(self, thread_id: str, body: CommentCreate) -> ReviewComment:
+        """Answers in a thread; a suggestion's lines are the head's."""
+        return cast(
+            "ReviewComment",
+            self.call("POST", f"/api/v1/threads/{quote(thread_id, safe='')}/comments", body=body),
+        )
+
+    def review_threads_reopen(self, thread_id: str) -> ReviewThread:
+        """Takes a resolved thread up again."""
+        return cast("ReviewThread", self.call("POST", f"/api/v1/threads/{quote(thread_id, safe='')}/reopen"))
+
+    def review_threads_resolve(self, thread_id: str) -> ReviewThread:
+        """Marks a thread as resolved."""
+        return cast("ReviewThread", self.call("POST", f"/api/v1/threads/{quote(thread_id, safe='')}/resolve"))
 
     def tokens_list(self) -> TokenList:
         """Your API tokens, also those that have ended, newest first."""

@@ -204,7 +204,8 @@ def _address(path: str, names: dict[str, str]) -> str:
 
 
 def _name(text: str) -> str:
-    return re.sub(r"\W+", "_", text).strip("_").lower()
+    name = re.sub(r"\W+", "_", text).strip("_").lower()
+    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def _words(text: str) -> str:

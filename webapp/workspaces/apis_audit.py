@@ -94,13 +94,13 @@ def _filtered(request: Request, entries: QuerySet[AuditEntry]) -> QuerySet[Audit
         entries = entries.filter(action__startswith=action) if prefix else entries.filter(action=action)
     if thing := asked.get("object"):
         entries = entries.filter(object_id=_plain("object", thing))
-    if denied := asked.get("denied"):
+    if (denied := asked.get("denied")) is not None:
         if denied not in ("true", "false"):
             raise ProblemError(400, "invalid", f"denied: is true or false, not {denied!r}")
         entries = entries.filter(denied=denied == "true")
-    if since := asked.get("since"):
+    if (since := asked.get("since")) is not None:
         entries = entries.filter(created_at__gte=_time("since", since))
-    if until := asked.get("until"):
+    if (until := asked.get("until")) is not None:
         entries = entries.filter(created_at__lt=_time("until", until))
     return entries
 
