@@ -18,14 +18,27 @@ ModelList: TypeAlias = "list[ModelInfo]"
 
 class ActionTaken(TypedDict):
     """What the policy chose to do. `submit` hands the candidate to the judge; `source` is the whole of it.
-    `none`: it wrote nothing that could be judged; `reason` says why.
+    `none`: it wrote nothing that could be judged; `finish`: nothing is left to try; `keep`: the program is
+    better left sequential. `reason` says why.
     """
 
     type: NotRequired[Literal["action"]]
     turn: int
-    action: Literal["submit", "finish", "none"]
+    action: Literal["submit", "finish", "keep", "none"]
     source: NotRequired[str]
     reason: NotRequired[str]
+
+
+class AgentAsk(TypedDict):
+    turns: NotRequired[int | None]
+    policy: NotRequired[Literal["builtin", "llm"] | None]
+    model: NotRequired[str | None]
+
+
+class AgentAsked(TypedDict):
+    run: str
+    follows_words: bool
+    detail: str
 
 
 class Anchor(TypedDict):
@@ -749,6 +762,33 @@ class ModelWrite(TypedDict):
     is_default: NotRequired[bool | None]
 
 
+class NotificationItem(TypedDict):
+    id: int
+    kind: Literal["review_asked", "mention", "comment", "submission", "revision", "state", "agent"]
+    request: str
+    request_title: str
+    thread: str | None
+    actor: Person | None
+    text: str
+    read: bool
+    created_at: str
+
+
+class NotificationPage(TypedDict):
+    results: list[NotificationItem]
+    next: str | None
+    previous: str | None
+    unread: int
+
+
+class NotificationSettings(TypedDict):
+    mail: Literal["each", "digest", "none"]
+
+
+class NotificationsRead(TypedDict):
+    ids: NotRequired[list[int] | None]
+
+
 class Options(TypedDict):
     """What a new run can be asked for, and the limits it is held to."""
 
@@ -1054,6 +1094,27 @@ class ReviewRights(TypedDict):
     why: dict[str, str]
 
 
+class ReviewRuleItem(TypedDict):
+    id: int
+    path_glob: str
+    tag: str
+    reviewers: list[str]
+
+
+class ReviewRuleList(TypedDict):
+    results: list[ReviewRuleItem]
+    next: str | None
+    previous: str | None
+
+
+class ReviewRuleWrite(TypedDict):
+    """Who is asked for which requests. Both patterns, where given, must fit; at least one is given."""
+
+    path_glob: NotRequired[str]
+    tag: NotRequired[str]
+    reviewers: list[str]
+
+
 class ReviewSubmission(TypedDict):
     id: str
     author: Person
@@ -1220,6 +1281,7 @@ class RunCreate(TypedDict):
     tokens: NotRequired[int | None]
     cost: NotRequired[float | None]
     start_from: NotRequired[str | None]
+    instruction: NotRequired[str | None]
     workspace: NotRequired[str | None]
 
 
@@ -1240,6 +1302,7 @@ class RunDetail(TypedDict):
     reason: (
         Literal[
             "finished",
+            "kept",
             "turn_limit",
             "time_limit",
             "token_limit",
@@ -1283,6 +1346,7 @@ class RunDetail(TypedDict):
     entry: str | None
     inputs: Inputs | None
     start_from: str | None
+    instruction: str
     task: TaskSpec | None
     problem: Problem | None
     turns: list[TurnSummary]
@@ -1302,6 +1366,7 @@ class RunEnded(TypedDict):
     type: NotRequired[Literal["run_ended"]]
     reason: Literal[
         "finished",
+        "kept",
         "turn_limit",
         "time_limit",
         "token_limit",
@@ -1335,6 +1400,7 @@ class RunStarted(TypedDict):
     backend: str
     target: str
     turn_limit: int
+    strategy: NotRequired[str]
 
 
 class RunSummary(TypedDict):
@@ -1354,6 +1420,7 @@ class RunSummary(TypedDict):
     reason: (
         Literal[
             "finished",
+            "kept",
             "turn_limit",
             "time_limit",
             "token_limit",
@@ -1604,6 +1671,7 @@ class TurnEnded(TypedDict):
     evaluation: Evaluation
     best_turn: int | None
     seconds: float
+    same_as: NotRequired[int | None]
 
 
 class TurnStarted(TypedDict):
@@ -1611,6 +1679,8 @@ class TurnStarted(TypedDict):
     turn: int
     title: str
     base_turn: int | None
+    branch: NotRequired[int]
+    also_from: NotRequired[int | None]
 
 
 class TurnSummary(TypedDict):
@@ -1847,6 +1917,25 @@ class Operations(ABC):
         """Asks it for one word and one tool call: how fast it is, or why it cannot be asked."""
         return cast("ModelTried", self.call("POST", f"/api/v1/models/{quote(model_id, safe='')}/try"))
 
+    def notifications_list(self, *, cursor: str | None = None, limit: int | None = None) -> NotificationPage:
+        """What you were told, newest first, over all your workspaces."""
+        return cast(
+            "NotificationPage",
+            self.call("GET", "/api/v1/notifications", query={"cursor": cursor, "limit": limit}),
+        )
+
+    def notifications_read(self, body: NotificationsRead) -> None:
+        """Marks these as read; without `ids` all."""
+        self.call("POST", "/api/v1/notifications/read", body=body)
+
+    def notifications_settings(self) -> NotificationSettings:
+        """How you are told by mail: each, a digest a day, or none."""
+        return cast("NotificationSettings", self.call("GET", "/api/v1/notifications/settings"))
+
+    def notifications_settings_set(self, body: NotificationSettings) -> NotificationSettings:
+        """Sets it."""
+        return cast("NotificationSettings", self.call("PUT", "/api/v1/notifications/settings", body=body))
+
     def recordings_get(self, name: str) -> Recording:
         """A recorded run: its events with the seconds at which they happened."""
         return cast("Recording", self.call("GET", f"/api/v1/recordings/{quote(name, safe='')}"))
@@ -2003,6 +2092,23 @@ class Operations(ABC):
             self.call("POST", f"/api/v1/review-requests/{quote(request_id, safe='')}/threads", body=body),
         )
 
+    def review_rules_list(self, *, workspace: str | None = None) -> ReviewRuleList:
+        """Who is asked for which requests of a workspace."""
+        return cast(
+            "ReviewRuleList", self.call("GET", "/api/v1/review-rules", query={"workspace": workspace})
+        )
+
+    def review_rules_create(self, body: ReviewRuleWrite, *, workspace: str | None = None) -> ReviewRuleItem:
+        """Asks people for every new request whose file's name and tags fit."""
+        return cast(
+            "ReviewRuleItem",
+            self.call("POST", "/api/v1/review-rules", query={"workspace": workspace}, body=body),
+        )
+
+    def review_rules_delete(self, rule_id: str) -> None:
+        """Takes a rule back. Whom it asked stays asked."""
+        self.call("DELETE", f"/api/v1/review-rules/{quote(rule_id, safe='')}")
+
     def revisions_get(self, revision_id: str) -> Revision:
         """One revision with its source and its evaluation."""
         return cast("Revision", self.call("GET", f"/api/v1/revisions/{quote(revision_id, safe='')}"))
@@ -2113,6 +2219,16 @@ class Operations(ABC):
     def review_threads_resolve(self, thread_id: str) -> ReviewThread:
         """Marks a thread as resolved."""
         return cast("ReviewThread", self.call("POST", f"/api/v1/threads/{quote(thread_id, safe='')}/resolve"))
+
+    def review_threads_send_to_agent(self, thread_id: str, body: AgentAsk) -> AgentAsked:
+        """Starts a run from the head that is told what the thread says; what comes of it is said there.
+
+        Push its turn to take it in. The built-in policy says that it cannot follow words.
+        """
+        return cast(
+            "AgentAsked",
+            self.call("POST", f"/api/v1/threads/{quote(thread_id, safe='')}/send-to-agent", body=body),
+        )
 
     def tokens_list(self) -> TokenList:
         """Your API tokens, also those that have ended, newest first."""
