@@ -12,6 +12,7 @@ from pydantic import Field
 from agent.environment import JudgeEnvironment, MakeJudge, judge_here
 from agent.events import EndReason, Event, RunEnded, RunStarted
 from agent.limits import Limits
+from agent.llm.skills import Means
 from agent.loop import ended, run
 from agent.policies.builtin import BuiltinPolicy
 from agent.protocols import Policy
@@ -48,6 +49,7 @@ class TranslateRequest(Data):
     tokens: int | None = Field(default=None, ge=1)  # of a language model
     cost: float | None = Field(default=None, gt=0)
     search: SearchOptions = SearchOptions()  # of a language model; the built-in policy has one way to go
+    means: Means = Means()  # what a language model may use
 
 
 def translate(
@@ -152,6 +154,7 @@ def _events(
         start_from=request.start_from,
         instruction=request.instruction,
         record=record,
+        means=request.means,
     )
     open_things.callback(search.lanes.close)
     return search.run(earlier)
@@ -216,6 +219,7 @@ def _policy(
         start_from=request.start_from,
         instruction=request.instruction,
         record=record,
+        means=request.means,
     )
     open_things.callback(conversation.close)
     return policy

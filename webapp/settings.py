@@ -49,6 +49,7 @@ INSTALLED_APPS = [
     "webapp.accounts",
     "webapp.cards",
     "webapp.workspaces",
+    "webapp.profiles",
     "webapp.runs",
     "webapp.evaluations",
     "webapp.library",

@@ -15,6 +15,7 @@ from webapp.evaluations.urls import api_urlpatterns as evaluations_api
 from webapp.gallery.urls import api_urlpatterns as gallery_api
 from webapp.ide.urls import pages_urlpatterns as ide_pages
 from webapp.language_models.urls import api_urlpatterns as language_models_api
+from webapp.profiles.urls import api_urlpatterns as profiles_api
 from webapp.reviews.urls import api_urlpatterns as reviews_api
 from webapp.runs.urls import api_urlpatterns as runs_api
 from webapp.workspaces.urls import api_urlpatterns as workspaces_api
@@ -27,6 +28,7 @@ api = [
     *gallery_api,
     *language_models_api,
     *reviews_api,
+    *profiles_api,
     *runs_api,
     *evaluations_api,
     path("doctor", DoctorApi.as_view(), name="doctor"),

@@ -221,10 +221,10 @@ def aimed(aim: Goal, hint: str, instruction: str, how: str) -> Section:
     return Section("GOAL", f"{aims(aim, hint)} {how}{wish}")
 
 
-def fitting_skill(aim: Goal) -> Skill | None:
+def fitting_skill(aim: Goal, own: Sequence[Skill] = ()) -> Skill | None:
     """The page for what the turn is for: a protocol without tools cannot open one itself."""
     if aim.family:
-        return for_family(aim.family)
+        return for_family(aim.family, own)
     return skills()["pitfalls"] if aim.base is not None else None
 
 

@@ -6,13 +6,14 @@ For models that cannot call tools, and for training: a turn is one prompt and on
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agent.events import Event, TurnStarted
 from agent.llm import context
 from agent.llm.answers import Reading, read
 from agent.llm.conversation import Conversation
 from agent.llm.critique import critique
+from agent.llm.skills import Means
 from agent.llm.wire import Message
 from agent.protocols import Action, Finish, Keep, Submit, Unusable
 from agent.trajectory import Trajectory
@@ -34,6 +35,7 @@ class RewritePolicy:
     start_from: str | None = None
     hint: str = ""  # a way to go, for one of several samples
     instruction: str = ""  # what a person asks for
+    means: Means = field(default_factory=Means)
     name: str = "llm"
 
     def act(self, trajectory: Trajectory) -> Generator[Event, None, Action]:
@@ -65,15 +67,18 @@ class RewritePolicy:
         room = self.conversation.room()
         system = context.system(self.spec, tools=False)
         sections = context.task(self.spec, self.target)
-        skill = context.fitting_skill(aim)
-        if skill is not None:
+        fitting = context.fitting_skill(aim, self.means.skills)
+        # Pages of its users' own that are about no one weakness are always in sight: it cannot open them.
+        general = [skill for skill in self.means.skills if not skill.families and skill is not fitting]
+        in_prompt = [*general, *([fitting] if fitting else [])]
+        for skill in in_prompt:
             sections.append(context.Section(f"SKILL {skill.name}", skill.page(self.target), rank=6))
         observed = int(room * _OBSERVED)
         sections += context.state(trajectory, aim, prototype=self.spec.prototype, tokens=observed)
         sections.append(context.aimed(aim, self.hint, self.instruction, "Write the whole source."))
         ledger = self.conversation.ledger
         user = context.fit(sections, room - ledger.estimate(system), ledger.estimate)
-        shown = [skill.name] if skill is not None and f"[SKILL {skill.name}]" in user else []
+        shown = [skill.name for skill in in_prompt if f"[SKILL {skill.name}]" in user]
         return [Message(role="system", content=system), Message(role="user", content=user)], shown
 
     def _action(self, reading: Reading, trajectory: Trajectory, title: str, base: int | None) -> Action:

@@ -13,6 +13,7 @@ from agent.llm.guard import AddressRefused
 from agent.llm.ledger import Ledger
 from agent.llm.record import Exchange
 from agent.llm.rewrite import RewritePolicy
+from agent.llm.skills import Means
 from agent.llm.tools import ToolPolicy
 from agent.protocols import Environment, Policy
 from sandbox.cancellation import Cancellation
@@ -34,6 +35,7 @@ def open_policy(
     record: Callable[[Exchange], None] = lambda exchange: None,
     ledger: Ledger | None = None,
     hint: str = "",
+    means: Means | None = None,
 ) -> tuple[Policy, Conversation]:
     """The policy, and the conversation to be closed after the run.
 
@@ -54,10 +56,11 @@ def open_policy(
     except AddressRefused as error:
         raise TaskProblem(Problem(kind="bad_address", message=str(error))) from error
     conversation = Conversation(client, ledger or Ledger(limits, endpoint.price), record)
+    means = means or Means()
     policy: Policy
     if protocol == "tools":
-        policy = ToolPolicy(conversation, environment, start_from, hint, instruction)
+        policy = ToolPolicy(conversation, environment, start_from, hint, instruction, means)
     else:
         spec, target = environment.spec, environment.target
-        policy = RewritePolicy(conversation, spec, target, start_from, hint, instruction)
+        policy = RewritePolicy(conversation, spec, target, start_from, hint, instruction, means)
     return policy, conversation

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from pydantic import Field
+
 from sandbox.targets import TARGETS, Target
 from sandbox.types import Data
 
@@ -31,11 +33,25 @@ class Skill(Data):
     description: str  # when to read it, one line
     families: list[str]
     text: str  # Markdown; may hold {targets}
-    task: str  # the C function of its examples
-    examples: list[Example]
+    task: str = ""  # the C function of its examples; pages of a profile's own have none
+    examples: list[Example] = Field(default_factory=list)
 
     def page(self, target: str) -> str:
         return self.text.replace("{targets}", _facts(TARGETS[target]))
+
+
+class Means(Data):
+    """What a language model may use: which tools, and pages of its users' own beside ours."""
+
+    tools: list[str] | None = None  # None: all
+    skills: list[Skill] = Field(default_factory=list)
+
+
+def pages(own: Sequence[Skill]) -> dict[str, Skill]:
+    """Ours and its users' own, which come first and may replace one of ours."""
+    return {skill.name: skill for skill in own} | {
+        name: skill for name, skill in skills().items() if all(name != it.name for it in own)
+    }
 
 
 @cache
@@ -70,18 +86,23 @@ def parse(text: str) -> Skill:
     )
 
 
-def index() -> str:
+def index(own: Sequence[Skill] = ()) -> str:
     """One line a page, for the prompt."""
-    return "\n".join(f"- {skill.name}: {skill.description}" for skill in skills().values())
+    return "\n".join(f"- {skill.name}: {skill.description}" for skill in pages(own).values())
 
 
-def for_family(family: str) -> Skill | None:
-    """The page that is about a weak family first of all."""
-    fitting = [skill for skill in skills().values() if family in skill.families]
+def known_families() -> list[str]:
+    """The metric families that our pages are about."""
+    return sorted({family for skill in skills().values() for family in skill.families})
+
+
+def for_family(family: str, own: Sequence[Skill] = ()) -> Skill | None:
+    """The page that is about a weak family first of all; its users' own before ours."""
+    fitting = [skill for skill in pages(own).values() if family in skill.families]
     return min(fitting, key=lambda skill: skill.families.index(family), default=None)
 
 
-def search(words: Sequence[str]) -> list[Skill]:
+def search(words: Sequence[str], own: Sequence[Skill] = ()) -> list[Skill]:
     """Pages with any of the words, the fitting ones first: a name counts eight times, a head four times."""
 
     def weight(skill: Skill) -> int:
@@ -94,7 +115,7 @@ def search(words: Sequence[str]) -> list[Skill]:
             for word in {w.lower() for w in words}
         )
 
-    weighed = [(weight(skill), skill) for skill in skills().values()]
+    weighed = [(weight(skill), skill) for skill in pages(own).values()]
     return [skill for amount, skill in sorted(weighed, key=lambda pair: -pair[0]) if amount > 0]
 
 

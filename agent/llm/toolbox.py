@@ -18,7 +18,7 @@ from agent.events import Event
 from agent.llm.comparison import baseline, compare
 from agent.llm.observe import compilation_observation, profile
 from agent.llm.scratch import Refused, Scratch
-from agent.llm.skills import index, search, skills
+from agent.llm.skills import Means, index, pages, search
 from agent.llm.wire import ToolCall
 from agent.loop import CANDIDATE_FILE
 from agent.protocols import Environment, Finish, Keep, Submit
@@ -126,8 +126,18 @@ TOOLS: dict[str, type[Data]] = {
 }
 
 
-def schemas() -> list[dict[str, Any]]:
+#: Without these no candidate comes to the judge, and no run to its end.
+ALWAYS = frozenset({"write_file", "verify", "finish"})
+
+
+def usable(means: Means) -> list[str]:
+    """The names of the tools that a model may use."""
+    return [name for name in TOOLS if means.tools is None or name in means.tools or name in ALWAYS]
+
+
+def schemas(means: Means = Means()) -> list[dict[str, Any]]:  # noqa: B008  frozen
     """The tools as the API wants them."""
+    allowed = usable(means)
     return [
         {
             "type": "function",
@@ -138,6 +148,7 @@ def schemas() -> list[dict[str, Any]]:
             },
         }
         for name, model in TOOLS.items()
+        if name in allowed
     ]
 
 
@@ -164,15 +175,17 @@ class At:
 @dataclass
 class Toolbox:
     environment: Environment
+    means: Means = field(default_factory=Means)
     scratch: Scratch = field(default_factory=Scratch)
     opened: list[str] = field(default_factory=list)  # skills, in this turn
     times: dict[str, float] | None = None  # of the reference, once they were asked for
 
     def use(self, at: At, tool: str, raw: str) -> Generator[Event, None, Used]:
         """Uses one tool; whatever the model got wrong comes back as an observation that says so."""
+        allowed = usable(self.means)
         model = TOOLS.get(tool)
-        if model is None:
-            return Used(f"there is no tool {tool[:80]!r}; the tools are {', '.join(TOOLS)}", ok=False)
+        if model is None or tool not in allowed:
+            return Used(f"there is no tool {tool[:80]!r}; the tools are {', '.join(allowed)}", ok=False)
         try:
             arguments = model.model_validate(_object(raw))
         except ValueError as error:  # pydantic's is one
@@ -199,9 +212,11 @@ class Toolbox:
                         )
                     )
                 case SearchSkills():
-                    found = search(re.findall(r"\w+", arguments.query))[:4]
+                    found = search(re.findall(r"\w+", arguments.query), self.means.skills)[:4]
                     lines = [f"{skill.name}: {skill.description}" for skill in found]
-                    return Used("\n".join(lines) or f"nothing fits; all there is:\n{index()}")
+                    return Used(
+                        "\n".join(lines) or f"nothing fits; all there is:\n{index(self.means.skills)}"
+                    )
                 case OpenSkill():
                     return self._open(arguments.name)
                 case Note():
@@ -261,9 +276,10 @@ class Toolbox:
         return source
 
     def _open(self, name: str) -> Used:
-        skill = skills().get(name)
+        skill = pages(self.means.skills).get(name)
         if skill is None:
-            return Used(f"there is no skill {name[:80]!r}; there are:\n{index()}", ok=False)
+            there = index(self.means.skills)
+            return Used(f"there is no skill {name[:80]!r}; there are:\n{there}", ok=False)
         if name not in self.opened:
             self.opened.append(name)
         return Used(skill.page(self.environment.target))

@@ -16,7 +16,7 @@ from agent.llm import context
 from agent.llm.answers import sentence
 from agent.llm.conversation import Conversation, size
 from agent.llm.rewrite import PATIENCE, reflection, unasked
-from agent.llm.skills import index
+from agent.llm.skills import Means, index
 from agent.llm.toolbox import At, Toolbox, Used, intent, notes, schemas, spoken_calls
 from agent.llm.wire import Answer, Message, ToolCall
 from agent.loop import CANDIDATE_FILE
@@ -41,12 +41,13 @@ class ToolPolicy:
     start_from: str | None = None
     hint: str = ""  # a way to go, for one of several samples
     instruction: str = ""  # what a person asks for
+    means: Means = field(default_factory=Means)
     name: str = "llm"
     steps_per_turn: int = 24  # answers before a turn must have come to a judgement
     toolbox: Toolbox = field(init=False)
 
     def __post_init__(self) -> None:
-        self.toolbox = Toolbox(self.environment)
+        self.toolbox = Toolbox(self.environment, self.means)
 
     def act(self, trajectory: Trajectory) -> Generator[Event, None, Action]:
         settled = unasked(trajectory, self.start_from)
@@ -79,7 +80,7 @@ class ToolPolicy:
     def _steps(
         self, turn: int, trajectory: Trajectory, aim: context.Goal, base: int | None
     ) -> Generator[Event, None, Action]:
-        tools = schemas()
+        tools = schemas(self.means)
         room = self.conversation.room(tools)
         messages = self._opening(trajectory, aim, room)
         kept = len(messages)  # never left out
@@ -137,7 +138,7 @@ class ToolPolicy:
         spec, target, ledger = self.environment.spec, self.environment.target, self.conversation.ledger
         system = context.system(spec, tools=True)
         sections = context.task(spec, target)
-        sections.append(context.Section("SKILLS", index(), rank=6))
+        sections.append(context.Section("SKILLS", index(self.means.skills), rank=6))
         remembered = notes(trajectory)
         if remembered:
             sections.append(

@@ -10,6 +10,7 @@ from agent.limits import Limits
 from agent.llm.endpoint import Endpoint
 from agent.llm.ledger import Ledger
 from agent.llm.setup import ModelProtocol, open_policy
+from agent.llm.skills import Means
 from agent.protocols import Environment, Policy
 from agent.search.engine import Record, Search
 from agent.search.lanes import Closing, Lanes
@@ -33,6 +34,7 @@ def open_search(
     start_from: str | None,
     instruction: str = "",
     record: Record,
+    means: Means | None = None,
 ) -> Search:
     """`more` opens further environments of the same task. Close the search's lanes after the run.
 
@@ -56,6 +58,7 @@ def open_search(
             record=told,
             ledger=ledger,
             hint=variation.hint,
+            means=means,
         )
         try:
             yield policy

@@ -97,8 +97,8 @@ describe("fold", () => {
       ]),
     ]);
     expect(view.turns[0]?.steps.map((it) => it.kind)).toEqual(["wait", "answer", "tool"]);
-    expect(spending(view, 0)).toEqual({ prompt: 9, completion: 3, cost: null, estimated: false });
-    expect(spending(view, 1)).toBeNull(); // told again, paid for by the run before
+    expect(spending(view, [])).toEqual({ prompt: 9, completion: 3, cost: null, estimated: false });
+    expect(spending(view, [1])).toBeNull(); // told again, paid for by the run before
     expect(view.stage && stageText(view.stage)).toBe("waiting for the model, attempt 2 of 5");
   });
 

@@ -15,6 +15,9 @@ from webapp.evaluations import services as evaluations
 from webapp.evaluations.models import EvaluationBatch, EvaluationRecord
 from webapp.evaluations.serializers import batch_request, evaluation_request
 from webapp.live.resources import RunCreate
+from webapp.live.resources_profiles import ProfileSettings
+from webapp.profiles.models import AgentProfile
+from webapp.profiles.services import profile_save
 from webapp.runs import serializers, services
 from webapp.runs.models import AgentRun
 from webapp.workspaces import invitations, tokens
@@ -53,6 +56,12 @@ class Team:
     def batch(self) -> EvaluationBatch:
         wanted = batch_request({"items": [CANDIDATE], "workspace": self.workspace.slug})
         return evaluations.evaluation_batch_create(user=self.maker, request=wanted)[0]
+
+    def profile(self) -> str:
+        """The name of an agent profile; a new one each time."""
+        name = f"profile-{AgentProfile.objects.count()}"
+        profile_save(user=self.maker, workspace=self.workspace, name=name, wanted=ProfileSettings())
+        return name
 
     def newcomer(self) -> User:
         user = User.objects.create_user(f"newcomer{User.objects.count()}")

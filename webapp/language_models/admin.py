@@ -99,9 +99,16 @@ class LanguageModelAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         own = {field.name for field in LanguageModel._meta.fields}
         values = {name: value for name, value in form.cleaned_data.items() if name in own}
         key = "" if form.cleaned_data.get("remove_key") else form.cleaned_data.get("key") or None
-        if services.language_model_save(model=stored, values=values, key=key):
+        if services.language_model_save(model=stored, values=values, key=key, actor=request.user):
             messages.warning(request, services.DROPPED)
         obj.pk, obj.sealed_key = stored.pk, stored.sealed_key
+
+    def delete_model(self, request: HttpRequest, obj: LanguageModel) -> None:
+        services.language_model_delete(model=obj, actor=request.user)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[LanguageModel]) -> None:
+        for model in queryset:
+            services.language_model_delete(model=model, actor=request.user)
 
     @admin.action(description="Try it: ask for one word", permissions=["change"])
     def try_it(self, request: HttpRequest, queryset: QuerySet[LanguageModel]) -> None:

@@ -52,7 +52,7 @@ class ModelsApi(APIView):
     def post(self, request: Request) -> Response:
         """Sets one up (administrators)."""
         model = LanguageModel()
-        settings = _saved(model, request.data)
+        settings = _saved(model, request)
         address = reverse("api:model", kwargs={"model_id": model.pk})
         return Response(settings, status=201, headers={"Location": address})
 
@@ -73,12 +73,12 @@ class ModelApi(APIView):
     )
     def patch(self, request: Request, model_id: int) -> Response:
         """Changes what is given (administrators). Another address drops the key."""
-        return Response(_saved(_model(model_id), request.data))
+        return Response(_saved(_model(model_id), request))
 
     @extend_schema(operation_id="models_delete", tags=TAGS, responses={204: None})
     def delete(self, request: Request, model_id: int) -> Response:
         """Removes one (administrators). Its runs and what they took stay."""
-        _model(model_id).delete()
+        services.language_model_delete(model=_model(model_id), actor=request.user)
         return Response(status=204)
 
 
@@ -98,10 +98,10 @@ def _model(model_id: int) -> LanguageModel:
     return model
 
 
-def _saved(model: LanguageModel, data: object) -> ModelSettings:
-    values, key = serializers.model_values(data, model)
+def _saved(model: LanguageModel, request: Request) -> ModelSettings:
+    values, key = serializers.model_values(request.data, model)
     try:
-        dropped = services.language_model_save(model=model, values=values, key=key)
+        dropped = services.language_model_save(model=model, values=values, key=key, actor=request.user)
     except ValidationError as error:
         fields = [
             FieldProblem(field=field, message=" ".join(messages))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
+from django.dispatch import Signal
 from django.utils import timezone
 
 from agent.llm.client import EndpointFailed, served_models
@@ -30,12 +31,19 @@ DROPPED = "The key was given for another address and has been removed. Enter the
 GIVEN = ("base_url", "model", "allow_loopback", "allow_private")
 
 
-def language_model_save(*, model: LanguageModel, values: Mapping[str, Any], key: str | None = None) -> bool:
+#: Sent in the transaction of each change: `actor` (a user, or None for the server itself), `model`, `detail`.
+language_model_changed = Signal()
+
+
+def language_model_save(
+    *, model: LanguageModel, values: Mapping[str, Any], key: str | None = None, actor: Any = None
+) -> bool:
     """Checks and stores a new or changed model. `key`: None leaves it, "" removes it.
 
     Returns whether a key was dropped since it was given for another address. Raises ValidationError.
     """
-    before = place(model.base_url)
+    before, is_new = place(model.base_url), model.pk is None
+    changed = sorted(name for name, value in values.items() if is_new or getattr(model, name) != value)
     for name, value in values.items():
         setattr(model, name, value)
     model.full_clean(validate_constraints=False)
@@ -49,7 +57,17 @@ def language_model_save(*, model: LanguageModel, values: Mapping[str, Any], key:
         if model.is_default:
             language_models().exclude(pk=model.pk).filter(is_default=True).update(is_default=False)
         model.save()
+        key_is = "" if key is None and not dropped else "given" if key else "removed"
+        detail = {"changed": changed, "new": is_new, "base_url": model.base_url, "key": key_is}
+        language_model_changed.send(LanguageModel, actor=actor, model=model, detail=detail)
     return dropped
+
+
+def language_model_delete(*, model: LanguageModel, actor: Any = None) -> None:
+    """Its runs and what they took stay."""
+    with transaction.atomic():
+        language_model_changed.send(LanguageModel, actor=actor, model=model, detail={"deleted": True})
+        model.delete()
 
 
 def language_model_try(*, model: LanguageModel) -> ModelTried:

@@ -45,6 +45,7 @@ class RunCreate(Data):
     seconds: float | None = None
     tokens: int | None = None  # prompts and answers together
     cost: float | None = None  # needs a model with a price
+    profile: str | None = None  # of the workspace: "careful", "careful@3"; says all of the above by itself
     start_from: str | None = None  # the user's own CUDA, which becomes turn 1
     instruction: str | None = None  # of policy llm: what it is to do before anything else
     workspace: str | None = None  # where the run belongs; absent: the user's own workspace
@@ -125,8 +126,9 @@ class RunDetail(RunSummary):
     token_limit: int | None
     cost_limit: float | None
     usage: ModelUsage | None  # None for the built-in policy
+    profile: str | None  # the agent profile it was asked for with, and its version: "careful@3"
     resumes: UUID | None  # the run that this one goes on from
-    turns_again: int  # how many turns of that it tells again
+    turns_again: list[int]  # turns that were judged in that, and are told again
     resumable: bool  # it ended before its time and can go on: `POST runs/{id}/resume`
 
 

@@ -18,7 +18,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from agent import events
 from sandbox import types
 from sandbox.tasks.base import Language
-from webapp.live import envelope, resources, resources_reviews
+from webapp.live import envelope, resources, resources_profiles, resources_reviews
 from webapp.live import resources_workspaces as teams
 
 TARGET = Path(__file__).resolve().parents[2] / "frontend" / "src" / "generated" / "events.ts"
@@ -43,6 +43,7 @@ RESPONSES: tuple[type[BaseModel], ...] = (
     resources.DeviceList,
     resources.Finding,
     resources.ProblemDocument,
+    resources_profiles.ProfileList,
     teams.WorkspaceList,
     teams.WorkspaceDetail,
     teams.MemberList,

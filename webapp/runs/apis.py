@@ -84,7 +84,7 @@ class RunsApi(APIView):
         """Starts a run. Answers at once; follow it by its events or by the websocket `/ws/runs/{id}`."""
         run, created = services.agent_run_create(
             user=signed_in(request.user),
-            request=serializers.run_request(request.data),
+            request=serializers.run_request(request.data, signed_in(request.user)),
             idempotency_key=idempotency.key_of(request),
         )
         return _accepted(run, created)

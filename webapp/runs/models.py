@@ -39,11 +39,13 @@ class AgentRun(Job):
     token_limit = models.PositiveIntegerField(null=True)
     cost_limit = models.FloatField(null=True)
     instruction = models.TextField(blank=True)  # of a person, beside a good score
-    # The run that this one goes on from, and how many of its turns are told again.
+    profile = models.ForeignKey(
+        "profiles.ProfileVersion", on_delete=models.SET_NULL, null=True, blank=True, related_name="runs"
+    )
+    # The run that this one goes on from; its judged turns are told again.
     resumes = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="resumed_by"
     )
-    turns_again = models.PositiveIntegerField(default=0)
 
     # How it goes.
     task_name = models.CharField(max_length=200, blank=True)

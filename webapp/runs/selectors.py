@@ -82,8 +82,12 @@ def resumable(run: AgentRun) -> bool:
     return run.policy == "llm" and run.reason in _BROKEN_OFF
 
 
-def judged_turn_count(run: AgentRun) -> int:
-    return RunEvent.objects.filter(run=run, type="turn_ended").count()
+def turns_again(run: AgentRun) -> list[int]:
+    """The turns that the run tells again: those judged in the run that it goes on from."""
+    if run.resumes_id is None:
+        return []
+    judged = RunEvent.objects.filter(run=run.resumes_id, type="turn_ended").order_by("seq")
+    return [int(payload["turn"]) for payload in judged.values_list("payload", flat=True)]
 
 
 def stored_events(run: AgentRun) -> list[Event]:

@@ -12,6 +12,7 @@ from agent.events import TurnEnded
 from agent.trajectory import Turn, fold
 from sandbox.tasks.base import Inputs
 from sandbox.types import Problem
+from webapp.accounts.models import User
 from webapp.cards.selectors import Place
 from webapp.cards.selectors import places as gpu_places
 from webapp.cards.serializers import gpu_place
@@ -31,14 +32,25 @@ from webapp.live.resources import (
     StoredEvent,
     TurnSummary,
 )
+from webapp.profiles.selectors import NoProfile, settings_of, version_named
 from webapp.runs.models import AgentRun, RunEvent
-from webapp.runs.selectors import event_of, folded_events, model_usage, queue_positions, resumable
+from webapp.runs.selectors import (
+    event_of,
+    folded_events,
+    model_usage,
+    queue_positions,
+    resumable,
+    turns_again,
+)
+from webapp.workspaces.selectors import workspace_visible_to
 
 _POLICIES = ("builtin", "llm")
 INSTRUCTION_MAX = 20_000  # characters: a prompt has to hold it
+#: What a profile says, and a request with one must not.
+_OF_PROFILES = {"policy", "model", "protocol", "turns", "seconds", "tokens", "cost"}
 
 
-def run_request(data: Any) -> RunCreate:
+def run_request(data: Any, user: User | None = None) -> RunCreate:
     """A request's body with its defaults filled in. Raises ProblemError that names what is wrong."""
     request = parsed(RunCreate, data)
     filename, language = given.file_of(request.source, request.filename, request.language)
@@ -49,6 +61,8 @@ def run_request(data: Any) -> RunCreate:
         if len(request.instruction) > INSTRUCTION_MAX:
             raise given.wrong("instruction", f"is longer than {INSTRUCTION_MAX} characters")
     target = given.target_of(request.target)
+    if request.profile is not None:
+        request = _profile_applied(request, user)
     if request.policy not in _POLICIES:
         raise given.wrong("policy", f"{request.policy!r} is not known; choose one of {', '.join(_POLICIES)}")
     has_model = request.policy == "llm"
@@ -63,6 +77,24 @@ def run_request(data: Any) -> RunCreate:
     given.check_entry(request.entry)
     settled = {"filename": filename, "language": language, "target": target, "turns": turns}
     return request.model_copy(update=settled | _model_request(request))
+
+
+def _profile_applied(request: RunCreate, user: User | None) -> RunCreate:
+    """The request with what its profile says; the version is settled here."""
+    given_too = sorted(request.model_fields_set & _OF_PROFILES)
+    if given_too:
+        raise given.wrong(given_too[0], "is said by the profile; leave it out, or leave out the profile")
+    if user is None:
+        raise given.wrong("profile", "is of a workspace, and nobody asks")
+    workspace = workspace_visible_to(user, request.workspace)
+    try:
+        version = version_named(workspace, request.profile or "")
+    except NoProfile as missing:
+        raise given.wrong("profile", str(missing)) from None
+    said = settings_of(version)
+    fields = ("model", "protocol", "turns", "seconds", "tokens", "cost")
+    values = {name: getattr(said, name) for name in fields}
+    return request.model_copy(update=values | {"policy": "llm", "profile": str(version)})
 
 
 def _model_request(request: RunCreate) -> dict[str, Any]:
@@ -124,8 +156,9 @@ def run_detail(run: AgentRun) -> RunDetail:
         token_limit=run.token_limit,
         cost_limit=run.cost_limit,
         usage=model_usage(run),
+        profile=None if run.profile is None else str(run.profile),
         resumes=run.resumes_id,
-        turns_again=run.turns_again,
+        turns_again=turns_again(run),
         resumable=resumable(run),
     )
 

@@ -36,6 +36,7 @@ from webapp.live import publish
 from webapp.live.feed import feed
 from webapp.live.resources import RunCreate
 from webapp.live.worker import busy, stopping
+from webapp.profiles.selectors import version_named
 from webapp.runs import queue, selectors, usage
 from webapp.runs.models import AgentRun, RunEvent
 from webapp.workspaces import audit
@@ -194,6 +195,10 @@ def _run_insert(
     assert request.language is not None
     assert request.target is not None
     assert request.turns is not None
+    before = rerun_of or resumes
+    profile = before.profile if before else None
+    if before is None and request.profile is not None:
+        profile = version_named(workspace, request.profile)
     kinds = [QuotaKind.RUNS_AT_ONCE]
     if request.policy != "builtin":
         kinds.append(QuotaKind.MODEL_TOKENS)
@@ -221,8 +226,8 @@ def _run_insert(
             seconds_limit=request.seconds,
             token_limit=request.tokens,
             cost_limit=request.cost,
+            profile=profile,
             resumes=resumes,
-            turns_again=0 if resumes is None else selectors.judged_turn_count(resumes),
         )
         audit.record(
             "run.create",

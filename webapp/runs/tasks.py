@@ -12,12 +12,15 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 
 from agent.events import Event, RunEnded
+from agent.llm.skills import Means, Skill
+from agent.search.options import SearchOptions
 from agent.translate import TranslateRequest, translate
 from sandbox.cancellation import Cancellation
 from sandbox.tasks.base import Inputs
 from webapp.cards.judge import Asked, make_judge
 from webapp.language_models.selectors import ModelUnusable, endpoint_named
 from webapp.live import upkeep
+from webapp.profiles.selectors import settings_of
 from webapp.runs import queue, services
 from webapp.runs.models import AgentRun
 from webapp.runs.selectors import stored_events
@@ -36,12 +39,12 @@ def translate_run(run: AgentRun, cancel: Cancellation) -> Iterator[Event]:
     try:
         endpoint = endpoint_named(run.model) if run.policy == "llm" else None
         earlier = [] if run.resumes is None else stored_events(run.resumes)
+        request = _request(run)
     except ModelUnusable as unusable:
         yield RunEnded(reason="model_unavailable", message=str(unusable))
         return
     finally:
         connection.close()  # the engine's thread needs the database no more
-    request = _request(run)
     asked = Asked(run.source, run.filename, run.entry, request.inputs, run_id=run.pk)
     judge = partial(make_judge, asked)
     yield from translate(request, cancel=cancel, endpoint=endpoint, earlier=earlier, make_judge=judge)
@@ -52,6 +55,11 @@ def _request(run: AgentRun) -> TranslateRequest:
     if run.policy == "llm":
         limits["seconds"] = run.seconds_limit or settings.SECONDS_DEFAULT_LLM
         limits["protocol"] = run.protocol
+    if run.profile is not None:
+        said = settings_of(run.profile)
+        own = [Skill.model_validate(skill.model_dump()) for skill in said.skills]
+        limits["search"] = SearchOptions(strategy=said.strategy, samples=said.samples)
+        limits["means"] = Means(tools=said.tools, skills=own)
     return TranslateRequest.model_validate(
         {
             "source": run.source,

@@ -9,13 +9,14 @@ from django.db.models import F, Sum
 from agent.events import Answered, Spent, TurnEnded
 from webapp.accounts.models import User
 from webapp.runs.models import AgentRun, ModelUse
+from webapp.runs.selectors import turns_again
 from webapp.workspaces.models import QuotaKind, Workspace
 from webapp.workspaces.quotas import usage_add
 
 
 def book(run: AgentRun, event: Spent | Answered) -> None:
     """Call it where the event is stored, in the same transaction. Turns that are told again cost nothing."""
-    if event.turn <= run.turns_again:
+    if event.turn in turns_again(run):
         return
     whose = {"user_id": run.owner_id, "workspace_id": run.workspace_id, "model": run.model}
     use, _ = ModelUse.objects.get_or_create(run=run, defaults=whose)
@@ -34,7 +35,7 @@ def book(run: AgentRun, event: Spent | Answered) -> None:
 
 def book_gpu(run: AgentRun, event: TurnEnded) -> None:
     """The same for the seconds of a turn that was judged on a GPU, compiling and checking included."""
-    if event.evaluation.backend != "gpu" or event.turn <= run.turns_again:
+    if event.evaluation.backend != "gpu" or event.turn in turns_again(run):
         return
     usage_add(
         workspace_id=run.workspace_id,

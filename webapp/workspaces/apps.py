@@ -13,7 +13,10 @@ class WorkspacesConfig(AppConfig):
     name = "webapp.workspaces"
 
     def ready(self) -> None:
+        from webapp.language_models.services import language_model_changed
+
         post_save.connect(_user_saved, sender=settings.AUTH_USER_MODEL, dispatch_uid="personal-workspace")
+        language_model_changed.connect(_model_changed, dispatch_uid="audit-language-models")
 
 
 def _user_saved(sender: Any, instance: Any, created: bool, raw: bool, **_: Any) -> None:
@@ -22,3 +25,10 @@ def _user_saved(sender: Any, instance: Any, created: bool, raw: bool, **_: Any) 
 
     if created and not raw:
         personal_workspace_ensure(user=instance)
+
+
+def _model_changed(sender: Any, actor: Any, model: Any, detail: dict[str, Any], **_: Any) -> None:
+    """Language models are the server's, and know nothing of workspaces: the entry belongs to none."""
+    from webapp.workspaces import audit
+
+    audit.record("model.edit", actor=actor, workspace=None, thing=model, detail=detail)

@@ -80,6 +80,7 @@ ACTIONS: dict[str, Rule] = {
     "review.write": Rule("reviewing", Role.REVIEWER, Scope.REVIEWS_WRITE),
     "review_rule.edit": Rule("setting review rules", Role.MAINTAINER, Scope.WORKSPACE_ADMIN),
     "library.approve": Rule("approving into the library", Role.MAINTAINER, Scope.REVIEWS_WRITE),
+    "profile.view": Rule("seeing agent profiles", Role.VIEWER, Scope.READ),
     "profile.edit": Rule("changing agent profiles", Role.MAINTAINER, Scope.WORKSPACE_ADMIN),
     "workspace.edit": Rule("changing the workspace", Role.ADMIN, Scope.WORKSPACE_ADMIN),
     "member.edit": Rule("changing members' roles", Role.ADMIN, Scope.WORKSPACE_ADMIN),

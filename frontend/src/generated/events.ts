@@ -858,6 +858,38 @@ export interface ProblemDocument {
   code_moved: CodeMoved | null;
 }
 
+export interface ProfileList {
+  results: ProfileVersion[];
+}
+
+/** A page of the workspace's own, shown to the model as Kernelwright's own pages are. */
+export interface ProfileSkill {
+  name: string;
+  description: string;
+  families: string[];
+  text: string;
+}
+
+/** One version, as it was made; it never changes. */
+export interface ProfileVersion {
+  description: string;
+  model: string | null;
+  protocol: "auto" | "rewrite" | "tools";
+  tools: string[] | null;
+  skills: ProfileSkill[];
+  strategy: "single" | "cudaperf" | "best_of_n" | "evolve";
+  samples: number;
+  turns: number | null;
+  seconds: number | null;
+  tokens: number | null;
+  cost: number | null;
+  name: string;
+  workspace: string;
+  version: number;
+  created_by: string;
+  created_at: string;
+}
+
 export interface QuotaSetting {
   kind: QuotaName;
   member?: number | null;
@@ -1162,6 +1194,7 @@ export interface RunCreate {
   seconds?: number | null;
   tokens?: number | null;
   cost?: number | null;
+  profile?: string | null;
   start_from?: string | null;
   instruction?: string | null;
   workspace?: string | null;
@@ -1206,8 +1239,9 @@ export interface RunDetail {
   token_limit: number | null;
   cost_limit: number | null;
   usage: ModelUsage | null;
+  profile: string | null;
   resumes: string | null;
-  turns_again: number;
+  turns_again: number[];
   resumable: boolean;
 }
 

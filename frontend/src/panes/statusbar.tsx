@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
+import { agentTitle } from "../state/choice";
 import { active, kind, unsaved } from "../state/documents";
 import { compact, money, plural, seconds } from "../state/format";
 import { KIND_WORDS } from "../state/languages";
@@ -18,8 +19,8 @@ export function StatusBar(): JSX.Element {
   const document = active.value;
   const cursor = bench.cursor.value;
   const elapsed = ended ? ended.seconds : startedAt !== null && lastAt !== null ? (lastAt - startedAt) / 1000 : null;
-  const agent = bench.agentTitle.value;
-  const spent = spending(bench.run.value, bench.detail.value?.turns_again ?? 0);
+  const agent = agentTitle.value;
+  const spent = spending(bench.run.value, bench.detail.value?.turns_again ?? []);
   return (
     <footer class="statusbar">
       <ConnectionState />

@@ -1,9 +1,11 @@
 /** Where we are, and the two things that matter most: Translate and Stop. */
 import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
 import { csrfToken } from "../protocol/api";
-import { agentKey, optionKey, optionOf, turnsDefault, turnsMax } from "../state/agents";
+import { agentKey, optionKey, optionOf, profileKey, turnsDefault, turnsMax } from "../state/agents";
 import { canTranslate, command, execute, keyWords } from "../state/commands";
 import { active, isDraft } from "../state/documents";
+import * as choice from "../state/choice";
 import * as bench from "../state/workbench";
 import { Icon } from "./parts";
 
@@ -114,6 +116,7 @@ function RunButtons(): JSX.Element {
 }
 
 function RunOptions(): JSX.Element {
+  useEffect(() => void choice.refreshOptions(), []);
   const options = bench.bootstrap.value?.options;
   const settings = bench.settings.value;
   if (!options) return <span />;
@@ -128,10 +131,12 @@ function RunOptions(): JSX.Element {
         <select
           value={agentKey(settings)}
           title="Agent: who writes the candidates"
-          onFocus={() => void bench.refreshOptions()}
+          onFocus={() => void choice.refreshOptions()}
           onChange={(event) => {
-            const chosen = options.policies.find((it) => optionKey(it) === event.currentTarget.value);
-            if (chosen) bench.chooseAgent(chosen.name, chosen.model);
+            const value = event.currentTarget.value;
+            if (value.startsWith("profile:")) bench.setSettings({ profile: value.slice("profile:".length) });
+            const chosen = options.policies.find((it) => optionKey(it) === value);
+            if (chosen) choice.chooseAgent(chosen.name, chosen.model);
           }}
         >
           {options.policies.map((it) => (
@@ -139,9 +144,18 @@ function RunOptions(): JSX.Element {
               {it.available ? it.title : `${it.title}: ${it.reason}`}
             </option>
           ))}
+          {choice.profiles.value.length ? (
+            <optgroup label="Agent profiles">
+              {choice.profiles.value.map((it) => (
+                <option key={profileKey(it)} value={`profile:${profileKey(it)}`} title={it.description}>
+                  {it.name} ({it.workspace}, version {it.version})
+                </option>
+              ))}
+            </optgroup>
+          ) : null}
         </select>
       </label>
-      {settings.policy === "llm" ? <ModelLimits /> : null}
+      {settings.policy === "llm" && !settings.profile ? <ModelLimits /> : null}
       <label class="select">
         <span class="visually-hidden">Backend</span>
         <select
@@ -172,20 +186,22 @@ function RunOptions(): JSX.Element {
           </select>
         </label>
       ) : null}
-      <label class="select">
-        <span class="visually-hidden">Turn budget</span>
-        <select
-          value={String(settings.turns)}
-          title="Budget: at most this many turns"
-          onChange={(event) => bench.setSettings({ turns: Number(event.currentTarget.value) })}
-        >
-          {turnChoices.map((n) => (
-            <option key={n} value={String(n)}>
-              {n} {n === 1 ? "turn" : "turns"}
-            </option>
-          ))}
-        </select>
-      </label>
+      {settings.profile ? null : (
+        <label class="select">
+          <span class="visually-hidden">Turn budget</span>
+          <select
+            value={String(settings.turns)}
+            title="Budget: at most this many turns"
+            onChange={(event) => bench.setSettings({ turns: Number(event.currentTarget.value) })}
+          >
+            {turnChoices.map((n) => (
+              <option key={n} value={String(n)}>
+                {n} {n === 1 ? "turn" : "turns"}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
     </div>
   );
 }

@@ -4,6 +4,7 @@ import type {
   ExampleItem,
   Finding,
   ProblemDocument,
+  ProfileVersion,
   RecordedEvent,
   Recording,
   RunCreate,
@@ -140,6 +141,12 @@ export async function getRecording(id: string): Promise<Recording> {
 
 export async function getSession(): Promise<Session> {
   return (await call("GET", "session")) as Session;
+}
+
+/** The newest version of each agent profile that the user can choose. */
+export async function listProfiles(): Promise<ProfileVersion[]> {
+  const raw = await call("GET", "profiles");
+  return isRecord(raw) && Array.isArray(raw.results) ? (raw.results as ProfileVersion[]) : [];
 }
 
 /** What this machine can do, as `kernelwright doctor --json` says it. */

@@ -1,7 +1,9 @@
 /** Who writes the candidates: the built-in translator or a language model, and what bounds a run with one. */
-import type { Options, PolicyOption, RunCreate } from "../generated/events";
+import type { Options, PolicyOption, ProfileVersion, RunCreate } from "../generated/events";
 
 export interface AgentSettings {
+  /** Of a workspace, "team/careful"; it says all that follows by itself. Empty: none. */
+  profile: string;
   policy: string;
   /** Of policy llm: a name that the server knows. */
   model: string;
@@ -11,10 +13,11 @@ export interface AgentSettings {
   cost: number | null;
 }
 
-export const NO_LIMITS = { protocol: "auto", minutes: null, tokens: null, cost: null } as const;
+export const NO_LIMITS = { profile: "", protocol: "auto", minutes: null, tokens: null, cost: null } as const;
 
 /** One value for a list of choices: "builtin", "llm:coder". */
-export function agentKey(agent: { policy: string; model: string }): string {
+export function agentKey(agent: { policy: string; model: string; profile?: string }): string {
+  if (agent.profile) return `profile:${agent.profile}`;
   return agent.model ? `${agent.policy}:${agent.model}` : agent.policy;
 }
 
@@ -32,11 +35,15 @@ export function knownAgent(options: Options, kept: Partial<AgentSettings> | null
   const option = optionOf(options, wanted);
   const found = option?.available ? option : options.policies.find((it) => it.available);
   const limits = { protocol: kept?.protocol ?? NO_LIMITS.protocol, minutes: kept?.minutes ?? null, tokens: kept?.tokens ?? null, cost: kept?.cost ?? null };
-  return { policy: found?.name ?? "builtin", model: found?.model ?? "", ...limits };
+  return { profile: kept?.profile ?? "", policy: found?.name ?? "builtin", model: found?.model ?? "", ...limits };
 }
 
 /** The part of a request that says who writes the candidates. */
 export function agentRequest(options: Options, agent: AgentSettings): Partial<RunCreate> {
+  if (agent.profile) {
+    const [workspace = "", profile = ""] = agent.profile.split("/");
+    return { profile, workspace };
+  }
   if (agent.policy !== "llm") return { policy: agent.policy };
   const priced = optionOf(options, agent)?.priced ?? false;
   return {
@@ -47,6 +54,10 @@ export function agentRequest(options: Options, agent: AgentSettings): Partial<Ru
     ...(agent.tokens ? { tokens: agent.tokens } : {}),
     ...(agent.cost && priced ? { cost: agent.cost } : {}),
   };
+}
+
+export function profileKey(profile: ProfileVersion): string {
+  return `${profile.workspace}/${profile.name}`;
 }
 
 export function turnsDefault(options: Options, policy: string): number {

@@ -51,8 +51,8 @@ export interface Spending {
 }
 
 /** What this run took of its language model; turns that it tells again were paid for by another run. */
-export function spending(run: RunView, turnsAgain: number): Spending | null {
-  const own = run.spent.filter((it) => it.turn > turnsAgain);
+export function spending(run: RunView, turnsAgain: readonly number[]): Spending | null {
+  const own = run.spent.filter((it) => !turnsAgain.includes(it.turn));
   if (!own.some((it) => it.prompt_tokens || it.completion_tokens)) return null; // no attempt came through
   return {
     prompt: own.reduce((sum, it) => sum + it.prompt_tokens, 0),

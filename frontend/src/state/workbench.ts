@@ -4,7 +4,7 @@ import { ENDED_STATES, type ExampleItem, type RunDetail, type RunSummary, type T
 import * as api from "../protocol/api";
 import type { Bootstrap } from "../protocol/bootstrap";
 import { ResumingSocket, type Connection } from "../protocol/socket";
-import { agentRequest, knownAgent, NO_LIMITS, optionOf, turnsDefault, turnsMax, type AgentSettings } from "./agents";
+import { agentRequest, knownAgent, NO_LIMITS, turnsDefault, turnsMax, type AgentSettings } from "./agents";
 import * as docs from "./documents";
 import { tooLarge } from "./files";
 import { openPanel } from "./layout";
@@ -64,15 +64,6 @@ export const running = computed(
 );
 export const busy = computed(() => submitting.value || loadingRun.value || running.value);
 
-/** Who writes the candidates: of the run on the bench, else of the next one. */
-export const agentTitle = computed(() => {
-  const of = runId.value !== null && detail.value ? detail.value : runId.value === null && player.value === null ? settings.value : null;
-  if (of === null) return run.value.started?.policy ?? "";
-  const option = bootstrap.value ? optionOf(bootstrap.value.options, of) : undefined;
-  const protocol = of === detail.value && detail.value.protocol ? ` · ${detail.value.protocol}` : "";
-  return `${option?.title ?? (of.model || of.policy)}${protocol}`;
-});
-
 let socket: ResumingSocket | null = null;
 let pending: Timestamped[] = [];
 let pendingText: TextDelta[] = [];
@@ -125,25 +116,6 @@ export function closeDocument(id: string): void {
 export function setSettings(change: Partial<Settings>): void {
   settings.value = { ...settings.value, ...change };
   save("settings", settings.value);
-}
-
-/** Another agent brings its own number of turns, unless another one was chosen by hand. */
-export function chooseAgent(policy: string, model: string): void {
-  const options = bootstrap.value?.options;
-  const before = settings.value;
-  if (!options) return;
-  const turns = before.turns === turnsDefault(options, before.policy) ? turnsDefault(options, policy) : before.turns;
-  setSettings({ policy, model, turns: Math.min(turns, turnsMax(options, policy)) });
-}
-
-/** Which agents there are may change while the page is open. */
-export async function refreshOptions(): Promise<void> {
-  try {
-    const { options } = await api.getSession();
-    if (bootstrap.value) bootstrap.value = { ...bootstrap.value, options };
-  } catch {
-    // The list is only a little old.
-  }
 }
 
 /** Leaves the bench empty; a live run goes on at the server. */
@@ -202,7 +174,7 @@ export async function translate(startFrom?: string): Promise<void> {
       filename: document.filename,
       ...agentRequest(boot.options, settings.value),
       backend: backend as "auto" | "emulator" | "gpu",
-      turns: limit,
+      ...(settings.value.profile ? {} : { turns: limit }),
       ...(target ? { target } : {}),
       ...(document.entry ? { entry: document.entry } : {}),
       ...(Object.keys(document.inputs).length ? { inputs: document.inputs } : {}),
