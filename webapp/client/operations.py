@@ -931,6 +931,78 @@ class ProblemDocument(TypedDict):
     code_moved: NotRequired[CodeMoved | None]
 
 
+class ProfileDetail(TypedDict):
+    """The newest version, and which there are."""
+
+    description: NotRequired[str]
+    model: NotRequired[str | None]
+    protocol: NotRequired[Literal["auto", "rewrite", "tools"]]
+    tools: NotRequired[list[str] | None]
+    skills: NotRequired[list[ProfileSkill]]
+    strategy: NotRequired[Literal["single", "cudaperf", "best_of_n", "evolve"]]
+    samples: NotRequired[int]
+    turns: NotRequired[int | None]
+    seconds: NotRequired[float | None]
+    tokens: NotRequired[int | None]
+    cost: NotRequired[float | None]
+    name: str
+    workspace: str
+    version: int
+    created_by: str
+    created_at: str
+    versions: list[int]
+
+
+class ProfileList(TypedDict):
+    results: list[ProfileVersion]
+
+
+class ProfileSettings(TypedDict):
+    """What `PUT workspaces/{slug}/profiles/{name}` takes: each change is a new version."""
+
+    description: NotRequired[str]
+    model: NotRequired[str | None]
+    protocol: NotRequired[Literal["auto", "rewrite", "tools"]]
+    tools: NotRequired[list[str] | None]
+    skills: NotRequired[list[ProfileSkill]]
+    strategy: NotRequired[Literal["single", "cudaperf", "best_of_n", "evolve"]]
+    samples: NotRequired[int]
+    turns: NotRequired[int | None]
+    seconds: NotRequired[float | None]
+    tokens: NotRequired[int | None]
+    cost: NotRequired[float | None]
+
+
+class ProfileSkill(TypedDict):
+    """A page of the workspace's own, shown to the model as Kernelwright's own pages are."""
+
+    name: str
+    description: str
+    families: NotRequired[list[str]]
+    text: str
+
+
+class ProfileVersion(TypedDict):
+    """One version, as it was made; it never changes."""
+
+    description: NotRequired[str]
+    model: NotRequired[str | None]
+    protocol: NotRequired[Literal["auto", "rewrite", "tools"]]
+    tools: NotRequired[list[str] | None]
+    skills: NotRequired[list[ProfileSkill]]
+    strategy: NotRequired[Literal["single", "cudaperf", "best_of_n", "evolve"]]
+    samples: NotRequired[int]
+    turns: NotRequired[int | None]
+    seconds: NotRequired[float | None]
+    tokens: NotRequired[int | None]
+    cost: NotRequired[float | None]
+    name: str
+    workspace: str
+    version: int
+    created_by: str
+    created_at: str
+
+
 class QuotaSetting(TypedDict):
     kind: Literal["runs_at_once", "gpu_seconds", "model_tokens"]
     member: NotRequired[int | None]
@@ -1280,6 +1352,7 @@ class RunCreate(TypedDict):
     seconds: NotRequired[float | None]
     tokens: NotRequired[int | None]
     cost: NotRequired[float | None]
+    profile: NotRequired[str | None]
     start_from: NotRequired[str | None]
     instruction: NotRequired[str | None]
     workspace: NotRequired[str | None]
@@ -1355,8 +1428,9 @@ class RunDetail(TypedDict):
     token_limit: int | None
     cost_limit: float | None
     usage: ModelUsage | None
+    profile: str | None
     resumes: str | None
-    turns_again: int
+    turns_again: list[int]
     resumable: bool
 
 
@@ -1936,6 +2010,10 @@ class Operations(ABC):
         """Sets it."""
         return cast("NotificationSettings", self.call("PUT", "/api/v1/notifications/settings", body=body))
 
+    def profiles_list(self, *, workspace: str | None = None) -> ProfileList:
+        """The newest version of each agent profile that you can use."""
+        return cast("ProfileList", self.call("GET", "/api/v1/profiles", query={"workspace": workspace}))
+
     def recordings_get(self, name: str) -> Recording:
         """A recorded run: its events with the seconds at which they happened."""
         return cast("Recording", self.call("GET", f"/api/v1/recordings/{quote(name, safe='')}"))
@@ -2365,6 +2443,30 @@ class Operations(ABC):
     def members_remove(self, slug: str, user_id: str) -> None:
         """Takes a member out; anybody may leave."""
         self.call("DELETE", f"/api/v1/workspaces/{quote(slug, safe='')}/members/{quote(user_id, safe='')}")
+
+    def profiles_get(self, name: str, slug: str, *, version: int | None = None) -> ProfileDetail:
+        """One profile: the newest version, or the one named."""
+        return cast(
+            "ProfileDetail",
+            self.call(
+                "GET",
+                f"/api/v1/workspaces/{quote(slug, safe='')}/profiles/{quote(name, safe='')}",
+                query={"version": version},
+            ),
+        )
+
+    def profiles_save(self, name: str, slug: str, body: ProfileSettings) -> ProfileDetail:
+        """Makes a new version, of a new profile where there is none (201). Earlier ones stay."""
+        return cast(
+            "ProfileDetail",
+            self.call(
+                "PUT", f"/api/v1/workspaces/{quote(slug, safe='')}/profiles/{quote(name, safe='')}", body=body
+            ),
+        )
+
+    def profiles_archive(self, name: str, slug: str) -> None:
+        """Offers it no more. What was made with it still says so."""
+        self.call("DELETE", f"/api/v1/workspaces/{quote(slug, safe='')}/profiles/{quote(name, safe='')}")
 
     def quotas_get(self, slug: str) -> QuotaSettings:
         """The limits that the workspace's admins have set."""
