@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
+from heapq import nlargest
+from itertools import chain
 
 from webapp.reviews.sources import one_line_ends, sha256
 
@@ -24,6 +26,8 @@ _ALIKE = 0.6
 #: The same away from where a diff leads, where only the text speaks for it.
 _ALIKE_ELSEWHERE = 0.8
 _FEW_LETTERS = 6
+#: Bounds, so that no text makes anybody wait: candidates compared, their words, pairs of lines.
+_RATED, _WORDS_MAX, _LINES_IN_ORDER = 60, 600, 2_000_000
 
 _WORD = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|[^\s\w]")
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -86,13 +90,15 @@ def found_in(old: str, place: Range, new: str) -> Range | None:
 @dataclass(frozen=True)
 class _Text:
     plain: list[str]  # lines with white space made one
+    words: list[list[str]]  # of each line
     functions: list[str]  # the name of the function that each line is in; "" outside of all
 
     @staticmethod
     @lru_cache(maxsize=8)
     def of(source: str) -> _Text:
         lines = lines_of(source)
-        return _Text([" ".join(line.split()) for line in lines], _functions(lines))
+        words = [_WORD.findall(line) for line in lines]
+        return _Text([" ".join(line.split()) for line in lines], words, _functions(lines))
 
 
 def _functions(lines: Sequence[str]) -> list[str]:
@@ -167,7 +173,7 @@ def mapped_lines(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
             for i, j in [*pillars, (b, d)]:
                 waiting.append((previous[0], i, previous[1], j))
                 previous = (i, j)
-        else:
+        elif (b - a) * (d - c) <= _LINES_IN_ORDER:
             matcher = SequenceMatcher(None, old[a:b], new[c:d], autojunk=False)
             for block in matcher.get_matching_blocks():
                 for offset in range(block.size):
@@ -205,22 +211,34 @@ class _Search:
         self.before, self.after, self.start, self.end = before, after, start, end
         self.wanted = before.plain[start:end]
         self.mapped = mapped_lines(before.plain, after.plain)
-        self.function = self._function()
+        self.renamed = self._renamed()
+        self.function = self.renamed.get(before.functions[start], before.functions[start])
+        self.taken = self._taken()
         #: Braces, "else", a barrier: what stands everywhere says nothing of where it is.
         words = [word for line in self.wanted for word in _NAME.findall(line)]
         letters = sum(len(word) for word in words if word not in _KEYWORDS)
         seen = sum(before.plain[at : at + len(self.wanted)] == self.wanted for at in range(len(before.plain)))
         self.telling = letters >= _FEW_LETTERS and seen == 1
 
-    def _function(self) -> str:
-        """What the function of the lines is called in the new text: as before, or as its lines say now."""
-        name = self.before.functions[self.start]
-        if not name or name in self.after.functions:
-            return name
-        here = [i for i, it in enumerate(self.before.functions) if it == name]
-        there = Counter(self.after.functions[self.mapped[i]] for i in here if i in self.mapped)
-        there.pop("", None)
-        return there.most_common(1)[0][0] if there else name
+    def _renamed(self) -> dict[str, str]:
+        """What the old text's functions are called in the new one, where most of their lines are."""
+        there: dict[str, Counter[str]] = {}
+        for i, j in self.mapped.items():
+            if self.before.functions[i] and self.after.functions[j]:
+                there.setdefault(self.before.functions[i], Counter())[self.after.functions[j]] += 1
+        names = set(self.after.functions)
+        return {name: name if name in names else count.most_common(1)[0][0] for name, count in there.items()}
+
+    def _taken(self) -> set[int]:
+        """Lines of the new text that are other lines of the old one, in the function where those belong: no
+        thread slips to them because its own lines looked alike."""
+        return {
+            j
+            for i, j in self.mapped.items()
+            if not self.start <= i < self.end
+            and self.before.plain[i]
+            and self.renamed.get(self.before.functions[i], "") == self.after.functions[j]
+        }
 
     def best(self) -> tuple[int, int] | None:
         candidates = {*self._same_text(), *self._by_diff()}
@@ -277,25 +295,31 @@ class _Search:
         return above, max(above + 1, below)
 
     def _alike(self) -> Iterator[tuple[int, int]]:
-        """Windows of nearly the same length in the gap, in the function, then anywhere."""
+        """Windows of nearly the same length that share words: those that share most, at most `_RATED`."""
         size = len(self.wanted)
-        words = set(self._words(self.wanted))
+        words = frozenset(self._words(self.wanted))
+        low, high = self._gap()
+        rated: list[tuple[bool, int, int, int]] = []
         for at in range(len(self.after.plain)):
             if not self.after.plain[at]:
                 continue
             for length in {size, size - 1, size + 1, size + 2} - {0}:
-                window = self.after.plain[at : at + length]
-                if len(window) < length or not window[-1]:
-                    continue
-                # Cheap first: windows that share few words cannot be alike.
-                if len(words & set(self._words(window))) >= len(words) * 0.4:
-                    yield at, at + length
+                end = at + length
+                if end <= len(self.after.plain) and self.after.plain[end - 1]:
+                    shared = words.intersection(chain.from_iterable(self.after.words[at:end]))
+                    if len(shared) >= 0.4 * len(words):
+                        near = low < at < high or self.after.functions[at] == self.function != ""
+                        rated.append((near, len(shared), at, end))
+        for _, _, at, end in nlargest(_RATED, rated):
+            yield at, end
 
     # --- What a candidate is worth --------------------------------------------------------------------------
 
     def _worth(self, start: int, end: int) -> float | None:
         """None: it is not the same code."""
         window = self.after.plain[start:end]
+        if not self.taken.isdisjoint(range(start, end)):
+            return None
         text = self._likeness(window)
         around = self._context(start, end)
         same_function = bool(self.function) and self.after.functions[start] == self.function
@@ -309,7 +333,8 @@ class _Search:
                 return None
         elif text < (_ALIKE if led else _ALIKE_ELSEWHERE) or (alone and not same_function):
             return None
-        return 3.0 * text + 1.5 * around + 0.9 * same_function + 0.5 * led
+        lost = max(0, len(self.wanted) - len(window)) / len(self.wanted)
+        return 3.0 * text + 1.5 * around + 0.9 * same_function + 0.5 * led - 0.8 * lost
 
     @staticmethod
     def _words(lines: Sequence[str]) -> list[str]:
@@ -320,6 +345,8 @@ class _Search:
         if list(window) == self.wanted:
             return 1.0
         ours, theirs = self._words(self.wanted), self._words(window)
+        if max(len(ours), len(theirs)) > _WORDS_MAX:
+            return min(0.99, SequenceMatcher(None, ours, theirs, autojunk=False).quick_ratio())
         exact = SequenceMatcher(None, ours, theirs, autojunk=False).ratio()
         if exact < 0.3:
             return exact
