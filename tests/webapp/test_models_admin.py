@@ -10,10 +10,12 @@ from django.test import Client
 
 from tests.chat_server import calls, says, serving, status
 from webapp.accounts.models import User
+from webapp.language_models.apps import language_models_found
 from webapp.language_models.keys import KeyUnreadable, seal, unseal
 from webapp.language_models.models import LanguageModel
 from webapp.language_models.selectors import ModelUnusable, endpoint_named
 from webapp.language_models.services import environment_model_ensure, keys_seal_again
+from webapp.workspaces.models import AuditEntry
 
 MODELS = "/api/v1/models"
 SECRET = "sk-very-secret-indeed"
@@ -222,3 +224,26 @@ def test_the_environment_names_the_first_one(admin: Client, monkeypatch: pytest.
     assert SECRET not in page
     monkeypatch.delenv("KERNELWRIGHT_LLM_MODEL")
     assert "KERNELWRIGHT_LLM_MODEL" in admin.get(MODELS).json()[0]["reason"]
+
+
+def test_doctor_asks_each_model(admin: Client) -> None:
+    assert "none is set up" in language_models_found()[0].detail
+    with serving([]) as server:
+        there = {"base_url": server.base_url, "allow_loopback": True}
+        added(admin, **there, model="scripted")
+        added(admin, **there, name="wrong", model="other")
+        added(admin, name="refused", base_url="http://127.0.0.1:9/v1")
+        found = {finding.name: finding for finding in language_models_found()}
+    assert found["model coder"].ok
+    assert "serves scripted" in found["model wrong"].detail
+    assert "allow_loopback" in found["model refused"].detail
+
+
+def test_changes_are_in_the_audit_log_without_the_key(admin: Client) -> None:
+    model = added(admin)
+    send(admin, "PATCH", f"{MODELS}/{model['id']}", {"temperature": 0.5})
+    send(admin, "DELETE", f"{MODELS}/{model['id']}")
+    entries = list(AuditEntry.objects.filter(action="model.edit").order_by("id"))
+    assert [entry.actor_name for entry in entries] == ["root"] * 3
+    assert (entries[0].detail["key"], entries[1].detail["changed"]) == ("given", ["temperature"])
+    assert SECRET not in str([entry.detail for entry in entries])
