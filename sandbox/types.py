@@ -263,5 +263,12 @@ class Evaluation(Data):
     jailed: bool = True
 
     @property
+    def card_seconds(self) -> float:
+        """How long it had a card: what is charged. Nobody pays for what Kernelwright broke."""
+        if self.backend != "gpu" or self.fault == "kernelwright":
+            return 0.0
+        return sum(self.stages.get(stage, 0.0) for stage in ("replay", "verify", "time"))
+
+    @property
     def score(self) -> float | None:
         return self.metrics.structural_score if self.verdict == "passed" and self.metrics else None

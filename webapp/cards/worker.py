@@ -36,8 +36,6 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 0.5
 #: Judges of tasks that may go on: a task's baselines and its next reference stay with its judge.
 IDLE_JUDGES = 2
-#: Stages of an evaluation in which it has the card.
-ON_THE_CARD = ("replay", "verify", "time")
 
 
 class Misunderstood(Exception):
@@ -121,12 +119,13 @@ class Serving:
                 if stopping.is_set():
                     services.evaluation_put_back(evaluation=evaluation)
                 return
+        seconds = outcome.judged.card_seconds if outcome.judged else 0.0
         try:
             name = artifacts.store().put(outcome.model_dump_json().encode())
         except artifacts.ArtifactProblem as problem:
             services.evaluation_fail(evaluation=evaluation, message=f"the verdict was lost: {problem}")
             return
-        services.evaluation_finish(evaluation=evaluation, result=name, seconds=_charged(outcome))
+        services.evaluation_finish(evaluation=evaluation, result=name, seconds=seconds)
 
     def _outcome(self, evaluation: GpuEvaluation, cancel: Cancellation) -> Outcome:
         """Raises Cancelled."""
@@ -152,14 +151,6 @@ class Serving:
         except Exception as error:
             logger.exception("evaluation %s failed", evaluation.pk)
             return Outcome(evaluation=evaluation.pk, failure=f"the GPU worker failed: {type(error).__name__}")
-
-
-def _charged(outcome: Outcome) -> float:
-    """Seconds of the card. Nobody pays for what we broke."""
-    judged = outcome.judged
-    if judged is None or judged.fault == "kernelwright":
-        return 0.0
-    return sum(judged.stages.get(stage, 0.0) for stage in ON_THE_CARD)
 
 
 class _Leash:

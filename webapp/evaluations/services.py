@@ -223,12 +223,12 @@ def evaluation_end(
     with transaction.atomic():
         if not EvaluationRecord.objects.filter(pk=record.pk, ended_at=None).update(**changes):
             return False
-        if evaluation is not None and evaluation.backend == "gpu" and record.started_at:
+        if evaluation is not None and evaluation.card_seconds:
             usage_add(
                 workspace_id=record.workspace_id,
                 user_id=record.owner_id,
                 kind=QuotaKind.GPU_SECONDS,
-                amount=(now - record.started_at).total_seconds(),
+                amount=evaluation.card_seconds,
             )
         jobs.tell(ended, record.pk)
     return True

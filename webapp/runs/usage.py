@@ -34,14 +34,14 @@ def book(run: AgentRun, event: Spent | Answered) -> None:
 
 
 def book_gpu(run: AgentRun, event: TurnEnded) -> None:
-    """The same for the seconds of a turn that was judged on a GPU, compiling and checking included."""
-    if event.evaluation.backend != "gpu" or event.turn in turns_again(run):
+    """The same for the seconds in which a turn had a card."""
+    if not event.evaluation.card_seconds or event.turn in turns_again(run):
         return
     usage_add(
         workspace_id=run.workspace_id,
         user_id=run.owner_id,
         kind=QuotaKind.GPU_SECONDS,
-        amount=event.seconds,
+        amount=event.evaluation.card_seconds,
     )
 
 
