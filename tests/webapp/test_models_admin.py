@@ -247,3 +247,18 @@ def test_changes_are_in_the_audit_log_without_the_key(admin: Client) -> None:
     assert [entry.actor_name for entry in entries] == ["root"] * 3
     assert (entries[0].detail["key"], entries[1].detail["changed"]) == ("given", ["temperature"])
     assert SECRET not in str([entry.detail for entry in entries])
+
+
+def test_the_admin_page_moves_the_default(admin: Client) -> None:
+    added(admin, is_default=True)
+    other = added(admin, name="other")
+    page = f"/admin/language_models/languagemodel/{other['id']}/change/"
+    shown = {
+        name: value
+        for name, value in admin.get(page).context["adminform"].form.initial.items()
+        if value not in (None, False, [])
+    }
+    saved = admin.post(page, {**shown, "is_default": "on"}, follow=True)
+    defaults = list(LanguageModel.objects.filter(is_default=True).values_list("name", flat=True))
+    assert defaults == ["other"], saved.content.decode()
+    assert LanguageModel.objects.get(name="other").has_key

@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from agent.events import Spent
 from tests.webapp.endpoint import Endpoint, kernel, set_up
 from tests.webapp.stack import Stack
 from webapp.accounts.models import User
 from webapp.gallery.selectors import EXAMPLES
 from webapp.language_models.models import LanguageModel
 from webapp.language_models.services import language_model_save
-from webapp.runs.models import AgentRun
+from webapp.runs import services
+from webapp.runs.models import AgentRun, ModelUse
 
 SAXPY = (EXAMPLES / "c" / "saxpy.c").read_text()
 RUNS = "/api/v1/runs"
@@ -92,6 +94,19 @@ def test_only_what_was_broken_off_goes_on(browser: Client, user: User) -> None:
     browser.post(f"{RUNS}/{builtin}/cancel")
     assert browser.post(f"{RUNS}/{builtin}/resume").status_code == 409
     assert AgentRun.objects.filter(owner=user, resumes=run_id).count() == 1
+
+
+def test_what_was_spent_outlives_its_run(browser: Client, user: User) -> None:
+    model()
+    run = AgentRun.objects.get(pk=post(browser, {"source": SAXPY, "policy": "llm"}).json()["id"])
+    spent = Spent(turn=1, prompt_tokens=70, completion_tokens=7, cost=0.25)
+    services.run_events_append(run=run, events=[spent, spent])
+    used = browser.get(f"{RUNS}/{run.pk}").json()["usage"]
+    assert (used["requests"], used["prompt_tokens"], used["cost"]) == (2, 140, 0.5)
+    browser.post(f"{RUNS}/{run.pk}/cancel")
+    assert browser.delete(f"{RUNS}/{run.pk}").status_code == 204
+    kept = ModelUse.objects.get()
+    assert (kept.run_id, kept.user, kept.prompt_tokens, kept.completion_tokens) == (None, user, 140, 14)
 
 
 # --- With the real server, the real judge, and an endpoint that is really killed ---------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
@@ -97,6 +99,10 @@ class LanguageModel(models.Model):
     @property
     def has_key(self) -> bool:
         return bool(self.sealed_key)
+
+    def validate_constraints(self, exclude: Collection[str] | None = None) -> None:
+        """That another one is the default is no mistake: saving moves it (`services.language_model_save`)."""
+        super().validate_constraints(exclude={*(exclude or ()), "is_default"})
 
     def clean(self) -> None:
         wrong: dict[str, str] = {}
