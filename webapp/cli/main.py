@@ -23,6 +23,8 @@ COMMANDS = {
     "exec": ("webapp.cli.execute", "build and run a whole CUDA program without a GPU, checked"),
     "nvcc": ("webapp.cli.nvcc", "nvcc for Makefiles, so that exec can run what they make"),
     "profile": ("webapp.cli.profile", "structural metrics of a candidate, by kernel and by line"),
+    "check": ("webapp.cli.check", "judge the kernels of a project, for CI and pre-commit"),
+    "mcp": ("webapp.cli.mcp_server", "the judge and the translator for other agents, as an MCP server"),
     "replay": ("webapp.cli.replay", "step through a recorded run, or judge its candidates again"),
     "doctor": ("webapp.cli.doctor", "what this machine can do, and how to get what is missing"),
     "serve": ("webapp.cli.serve", "the web application, all in one process"),

@@ -1,0 +1,1 @@
+"""An MCP server for other agents: translate, evaluate, profile and explain, without the web application."""
