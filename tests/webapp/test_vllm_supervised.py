@@ -65,7 +65,7 @@ def test_it_is_started_offered_started_again_and_stopped(tmp_path: Path) -> None
         os.kill(first[1], signal.SIGKILL)
         server.wait_for("it is started once more")
         assert all_end(first)  # its engine, too
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not browser.get("models")[0]["available"]:
             assert time.monotonic() < deadline, server.log.read_text()
             time.sleep(0.1)
@@ -82,7 +82,7 @@ def test_it_is_stopped_with_its_server(tmp_path: Path) -> None:
         processes = group(tmp_path)
         began = time.monotonic()
         server.end()
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 14  # it is asked to end, and not killed after a wait
     assert all_end(processes, seconds=1)
 
 
