@@ -19,15 +19,21 @@ PATIENCE = 10.0  # seconds
 
 
 class Socket:
-    def __init__(self, address: str, client: Client | None, origin: str, host: str) -> None:
-        headers = [(b"host", host.encode()), (b"origin", origin.encode())]
+    def __init__(
+        self, address: str, client: Client | None, origin: str, host: str, bearer: str | None = None
+    ) -> None:
+        headers = [(b"host", host.encode())]
+        if bearer is None:
+            headers.append((b"origin", origin.encode()))
+        else:  # a program, which says nothing of where it comes from
+            headers.append((b"authorization", f"Bearer {bearer}".encode()))
         if client is not None:
             session = client.cookies[settings.SESSION_COOKIE_NAME].value
             headers.append((b"cookie", f"{settings.SESSION_COOKIE_NAME}={session}".encode()))
         scope = {
             "type": "websocket",
-            "path": address,
-            "query_string": b"",
+            "path": address.partition("?")[0],
+            "query_string": address.partition("?")[2].encode(),
             "headers": headers,
             "subprotocols": [],
         }
@@ -62,15 +68,25 @@ class Socket:
             pass
         return int(message["code"])
 
+    async def closed_or_not(self) -> int | None:
+        """The code, when what comes next is the end; None for a frame."""
+        message = await self.wire.receive_output(PATIENCE)
+        return int(message["code"]) if message["type"] == "websocket.close" else None
+
     async def is_silent(self, seconds: float = 0.3) -> bool:
         return bool(await self.wire.receive_nothing(seconds))
 
 
 @asynccontextmanager
 async def socket(
-    address: str, client: Client | None, *, origin: str = f"http://{HOST}", host: str = HOST
+    address: str,
+    client: Client | None,
+    *,
+    origin: str = f"http://{HOST}",
+    host: str = HOST,
+    bearer: str | None = None,
 ) -> AsyncIterator[Socket]:
-    it = Socket(address, client, origin, host)
+    it = Socket(address, client, origin, host, bearer)
     try:
         yield it
     finally:

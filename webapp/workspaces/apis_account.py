@@ -101,6 +101,7 @@ class SessionsApi(APIView):
     @extend_schema(operation_id="sessions_list", tags=TAGS, responses={200: resources.SessionList, **DENIED})
     def get(self, request: Request) -> Response:
         """The browsers that are signed in as you, the one seen last first."""
+        sessions.session_seen(request._request)
         found = sessions.sessions_of(signed_in(request.user))
         current = request._request.session.session_key
         return Response(

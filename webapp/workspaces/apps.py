@@ -1,4 +1,4 @@
-"""Every user gets a workspace of their own, however the user comes to be."""
+"""Every user gets a workspace of their own, however the user comes to be; signing in is in the audit log."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
+from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.db.models.signals import post_save
 
 
@@ -17,6 +18,9 @@ class WorkspacesConfig(AppConfig):
 
         post_save.connect(_user_saved, sender=settings.AUTH_USER_MODEL, dispatch_uid="personal-workspace")
         language_model_changed.connect(_model_changed, dispatch_uid="audit-language-models")
+        user_logged_in.connect(_signed_in, dispatch_uid="audit-sign-in")
+        user_logged_out.connect(_signed_out, dispatch_uid="audit-sign-out")
+        user_login_failed.connect(_sign_in_failed, dispatch_uid="audit-sign-in-failed")
 
 
 def _user_saved(sender: Any, instance: Any, created: bool, raw: bool, **_: Any) -> None:
@@ -32,3 +36,23 @@ def _model_changed(sender: Any, actor: Any, model: Any, detail: dict[str, Any], 
     from webapp.workspaces import audit
 
     audit.record("model.edit", actor=actor, workspace=None, thing=model, detail=detail)
+
+
+def _signed_in(sender: Any, user: Any, **_: Any) -> None:
+    from webapp.workspaces import audit
+
+    audit.record("sign-in", actor=user, workspace=None)
+
+
+def _signed_out(sender: Any, user: Any, **_: Any) -> None:
+    from webapp.workspaces import audit
+
+    if user is not None:
+        audit.record("sign-out", actor=user, workspace=None)
+
+
+def _sign_in_failed(sender: Any, credentials: Any, **_: Any) -> None:
+    from webapp.workspaces import audit
+
+    name = str(credentials.get("username", ""))[:150].replace("\x00", "")
+    audit.record("sign-in", actor=None, workspace=None, detail={"username": name}, denied=True)

@@ -47,12 +47,8 @@ class Workspace(models.Model):
 
 def unless_last_admin(collector: Any, field: Any, sub_objs: QuerySet[Any], using: str) -> None:
     """What becomes of memberships when their user is deleted: they go too, but not a team's last admin."""
-    last = [it for it in sub_objs if it.is_last_admin]
-    if last:
-        slugs = ", ".join(sorted(it.workspace.slug for it in last))
-        raise ProtectedError(
-            f"This user is the last admin of {slugs}: make somebody else admin first.", set(last)
-        )
+    if last := {it for it in sub_objs if it.is_last_admin}:
+        raise ProtectedError("A workspace keeps at least one admin.", last)
     models.CASCADE(collector, field, sub_objs, using)
 
 

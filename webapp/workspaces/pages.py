@@ -26,6 +26,7 @@ from webapp.workspaces.roles import Scope
 def account(request: HttpRequest) -> HttpResponse:
     """Workspaces, browsers that are signed in, API tokens."""
     user = signed_in(request.user)
+    sessions.session_seen(request)
     context: dict[str, object] = {}
     status = 200
     if request.method == "POST":

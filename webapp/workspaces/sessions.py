@@ -29,13 +29,15 @@ class SeenMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         # Only where the view looked at the session at all: nothing is read for the sake of this.
-        if request.session.accessed and request.session.session_key and request.user.is_authenticated:
-            session_seen(request, request.session.session_key)
+        if request.session.accessed:
+            session_seen(request)
         return response
 
 
-def session_seen(request: HttpRequest, key: str) -> None:
-    if not cache.add(f"seen:{key}", True, SEEN_SECONDS):
+def session_seen(request: HttpRequest) -> None:
+    """Notes it, unless that was done within the last minute, or nobody is signed in."""
+    key = request.session.session_key
+    if not key or not request.user.is_authenticated or not cache.add(f"seen:{key}", True, SEEN_SECONDS):
         return
     BrowserSession.objects.update_or_create(
         session_key=key,
