@@ -78,3 +78,13 @@ def mail(name: str) -> Mail | None:
     security, port = _MAIL[parts.scheme]
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     return Mail((parts.hostname, parts.port or port, user, password), security)
+
+
+def issuer(name: str) -> str:
+    """The address of an identity provider; plain HTTP only on this machine. Empty: there is none."""
+    text = url(name).rstrip("/")
+    parts = urlsplit(text)
+    loopback = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    if text and not (parts.scheme == "https" or (parts.scheme == "http" and loopback)):
+        raise ValueError(f"{name}={text!r} is no issuer: give the provider's https:// address")
+    return text

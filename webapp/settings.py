@@ -39,6 +39,9 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "csp",
     "channels",
     "rest_framework",
@@ -68,6 +71,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "webapp.workspaces.sessions.SeenMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -173,6 +177,36 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+
+#: OpenID Connect, where an issuer is set: who people sign in with, and of which mail domains (all, if none).
+OIDC: dict[str, Any] = {
+    "provider_id": "oidc",
+    "issuer": environment.issuer("KERNELWRIGHT_OIDC_ISSUER"),
+    "name": os.environ.get("KERNELWRIGHT_OIDC_NAME", "").strip() or "your organisation",
+    "domains": [domain.lower() for domain in environment.words("KERNELWRIGHT_OIDC_DOMAINS")],
+}
+SOCIALACCOUNT_PROVIDERS: dict[str, Any] = {
+    "openid_connect": {
+        "OAUTH_PKCE_ENABLED": True,
+        "APPS": [
+            {
+                "provider_id": OIDC["provider_id"],
+                "name": OIDC["name"],
+                "client_id": os.environ.get("KERNELWRIGHT_OIDC_CLIENT_ID", "").strip(),
+                "secret": os.environ.get("KERNELWRIGHT_OIDC_CLIENT_SECRET", "").strip(),
+                "settings": {"server_url": OIDC["issuer"]},
+            }
+        ],
+    }
+}
+SOCIALACCOUNT_ADAPTER = "webapp.accounts.oidc.SocialAdapter"
+# A link, not a form: the content security policy lets no form lead to another site.
+SOCIALACCOUNT_LOGIN_ON_GET = True
+SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_ADAPTER = "webapp.accounts.oidc.AccountAdapter"
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email"]
 
 # --- Mail ---------------------------------------------------------------------------------------------------
 

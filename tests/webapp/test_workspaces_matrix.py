@@ -20,8 +20,8 @@ from webapp.workspaces.roles import ACTIONS, Role, Scope
 pytestmark = pytest.mark.django_db
 
 RECORDING = next(it.id for it in gallery() if it.kind == "recording")
-#: Artifacts are not for people: workers show the server's own token (test_cards_services.py).
-PUBLIC = {"schema", "docs", "artifact", "artifacts"}
+#: For everybody, and for GPU workers, which show a token of the server's own.
+NOT_FOR_USERS = {"schema", "docs", "artifacts", "artifact"}
 #: What somebody sends: path, body, headers.
 Call = tuple[str, Any, dict[str, str]]
 #: Makes what it needs in the team, for `user` to ask.
@@ -150,7 +150,7 @@ def routes() -> Iterator[tuple[str, str, Any]]:
     for route in api:
         view = getattr(route.callback, "view_class", None) or route.callback.cls
         for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
-            if route.name not in PUBLIC and hasattr(view, method.lower()):
+            if route.name not in NOT_FOR_USERS and hasattr(view, method.lower()):
                 yield method, str(route.name), view
 
 

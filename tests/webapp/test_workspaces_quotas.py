@@ -84,6 +84,24 @@ def test_a_members_limit_is_theirs_and_the_lowest_holds(team: Team) -> None:
     assert uses(maker)["runs_at_once", "user"] == (1, 7, 6)
 
 
+def test_administrators_set_the_servers_limits(team: Team, browser: Client) -> None:
+    User.objects.filter(username="ada").update(is_staff=True, is_superuser=True)
+    add = "/admin/workspaces/quota/add/"
+    assert browser.post(add, {"kind": "runs_at_once", "limit": "3"}).status_code == 200  # of nothing
+    row = {"kind": "runs_at_once", "limit": "3", "workspace": str(team.workspace.pk)}
+    assert browser.post(add, row).status_code == 302
+    assert Quota.objects.get().by_server
+    assert uses(signed_in(team.maker))["runs_at_once", "workspace"] == (0, 3, 3)
+    assert AuditEntry.objects.get(action="quota.edit").workspace_id == team.workspace.pk
+    for page in ("auditentry", "apitoken", "invitation", "usage", "membership", "workspace", "quota"):
+        assert browser.get(f"/admin/workspaces/{page}/").status_code == 200, page
+    entry = AuditEntry.objects.get(action="quota.edit")
+    assert browser.get(f"/admin/workspaces/auditentry/{entry.pk}/change/").status_code == 200
+    assert (
+        browser.post(f"/admin/workspaces/auditentry/{entry.pk}/delete/", {"post": "yes"}).status_code == 403
+    )
+
+
 def test_settings_that_cannot_be_are_said(team: Team, other: User) -> None:
     one = {"kind": "gpu_seconds", "limit": 1}
     for wrong in (
@@ -106,8 +124,8 @@ def test_gpu_seconds_are_booked_by_turn_and_run_out(team: Team) -> None:
     services.agent_run_claim(run_id=run.pk)
     evaluation = scripted.evaluation("passed", 50.0)
     for backend in ("gpu", "emulator", "gpu"):
-        judged = evaluation.model_copy(update={"backend": backend})
-        event = TurnEnded(turn=1, evaluation=judged, best_turn=1, seconds=1.75)
+        judged = evaluation.model_copy(update={"backend": backend, "stages": {"replay": 1.75}})
+        event = TurnEnded(turn=1, evaluation=judged, best_turn=1, seconds=9)
         services.run_event_append(run=run, event=event)
     maker = signed_in(team.maker)
     assert uses(maker)["gpu_seconds", "workspace"] == (3.5, 3, 0)

@@ -206,10 +206,12 @@ async def test_websockets_are_held_to_the_same(make_run: MakeRun, user: User) ->
     stranger = await database_sync_to_async(signed_in)(user)
     paths = [f"/ws/runs/{run.pk}", "/ws/runs?workspace=team"]
 
-    async def code(it: Socket) -> int | None:
-        """The close code; None for a connection that stays."""
+    async def ends(it: Socket, code: int | None) -> bool:
+        """Whether the connection is closed with this code; None: whether it stays."""
         assert await it.connect()
-        return None if await it.is_silent(0.1) else await it.closed_or_not()
+        if code is not None:
+            return await it.closed_with() == code
+        return await it.is_silent(0.1) or await it.closed_or_not() is None
 
     tokens: dict[str, tuple[Any, int | None]] = {
         "good": (database_sync_to_async(token_make)(team.maker, Scope.READ), None),
@@ -230,13 +232,13 @@ async def test_websockets_are_held_to_the_same(make_run: MakeRun, user: User) ->
         for role, person in team.people.items():
             client = await database_sync_to_async(signed_in)(person)
             async with socket(path, client) as it:
-                assert await code(it) is None, role
+                assert await ends(it, None), role
         async with socket(path, stranger) as it:
-            assert await code(it) == 4404
+            assert await ends(it, 4404)
         async with socket(path, None) as it:
-            assert await code(it) == 4401
+            assert await ends(it, 4401)
         for name, (text, expected) in texts.items():
             async with socket(path, None, bearer=text) as it:
-                assert await code(it) == expected, (name, path)
+                assert await ends(it, expected), (name, path)
     denials = AuditEntry.objects.filter(denied=True, action="run.view")
     assert await database_sync_to_async(denials.count)() == len(paths)

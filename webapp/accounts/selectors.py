@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
@@ -44,3 +45,9 @@ def options() -> Options:
         turns_max_llm=settings.TURNS_MAX_LLM,
         source_bytes_max=settings.SOURCE_BYTES_MAX,
     )
+
+
+def oidc_connected(user: User) -> bool:
+    """Whether the user can sign in with the identity provider."""
+    accounts = SocialAccount.objects.filter(user=user.pk, provider=settings.OIDC["provider_id"])
+    return bool(accounts.exists())

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, NoReturn
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import ProtectedError, Q, QuerySet
 from django.utils import timezone
@@ -253,6 +254,10 @@ class Quota(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.limit}"
+
+    def clean(self) -> None:
+        if self.workspace_id is None and self.user_id is None:
+            raise ValidationError("Name a workspace, a user, or both.")
 
 
 class Usage(models.Model):

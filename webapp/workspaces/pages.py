@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
@@ -12,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from webapp.accounts.models import User
-from webapp.accounts.selectors import signed_in
+from webapp.accounts.selectors import oidc_connected, signed_in
 from webapp.common.bodies import parsed
 from webapp.common.errors import ProblemError
 from webapp.live.resources_workspaces import TokenCreate
@@ -44,6 +45,8 @@ def account(request: HttpRequest) -> HttpResponse:
         "current": request.session.session_key,
         "tokens": selectors.tokens_of(user)[:200],
         "scopes": Scope.values,
+        "oidc": settings.OIDC if settings.OIDC["issuer"] else None,
+        "connected": oidc_connected(user),
     }
     return render(request, "account.html", context, status=status)
 
