@@ -3,6 +3,8 @@ import "@vscode/codicons/dist/codicon.css";
 import "./styles/tokens.css";
 import "./styles/frame.css";
 import "./styles/panes.css";
+import "./styles/review.css";
+import "./styles/pages.css";
 import { effect } from "@preact/signals";
 import { h, render } from "preact";
 import { App } from "./panes/app";
@@ -11,7 +13,15 @@ import { online } from "./panes/statusbar";
 import { readBootstrap } from "./protocol/bootstrap";
 import { keepDrafts } from "./state/documents";
 import { keepLayout, systemTheme, theme, type Theme } from "./state/layout";
-import { followAddress, loadLists, pageTitle, start, watchRuns } from "./state/workbench";
+import { askFor } from "./state/ask";
+import { loadInbox, setMe as setInboxMe, watchInbox } from "./state/inbox";
+import { loadLists } from "./state/lists";
+import { followAddress } from "./state/navigate";
+import { page } from "./state/page";
+import { pageTitle as reviewTitle, setMe as setReviewMe } from "./state/review";
+import { keepTyped } from "./state/typed";
+import { bootstrap, openRun, pageTitle as benchTitle, start, watchRuns } from "./state/workbench";
+import { loadUsage, loadWorkspaces, slug } from "./state/workspaces";
 
 function followSystemTheme(): void {
   const light = matchMedia("(prefers-color-scheme: light)");
@@ -32,10 +42,11 @@ function applyTheme(name: Theme): void {
 followSystemTheme();
 effect(() => applyTheme(theme.value));
 effect(() => {
-  document.title = pageTitle.value;
+  document.title = page.value.name === "review" ? reviewTitle.value : benchTitle.value;
 });
 keepLayout();
 const flush = keepDrafts();
+keepTyped();
 window.addEventListener("pagehide", flush);
 window.addEventListener("popstate", followAddress);
 window.addEventListener("online", () => (online.value = true));
@@ -45,5 +56,21 @@ start(readBootstrap(document));
 const root = document.getElementById("app") ?? document.body;
 root.replaceChildren();
 render(h(App, null), root);
-void loadLists();
-watchRuns();
+const me = bootstrap.peek()?.user.username ?? "";
+setInboxMe(me);
+setReviewMe(me);
+askFor.value = (run) => void openRun(run);
+if (page.peek().name !== "bench") followAddress();
+// Everything that lists something is of one workspace, and is asked for anew with another.
+let watching: ReturnType<typeof watchRuns> | null = null;
+void loadWorkspaces().then(() => {
+  effect(() => {
+    if (slug.value === null) return;
+    watching?.close();
+    void loadLists();
+    void loadInbox();
+    void loadUsage();
+    watching = watchRuns();
+  });
+});
+watchInbox();

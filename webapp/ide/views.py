@@ -14,15 +14,19 @@ from django.views.decorators.http import require_safe
 
 from webapp.accounts.selectors import session_of, signed_in
 from webapp.ide.build import find_build
+from webapp.reviews.selectors import request_visible_to
 from webapp.runs.selectors import run_visible_to
 
 
 @never_cache
 @require_safe
 @login_required
-def ide(request: HttpRequest, run_id: UUID | None = None) -> HttpResponse:
+def ide(request: HttpRequest, run_id: UUID | None = None, review_id: UUID | None = None) -> HttpResponse:
+    """The shell, whichever of its pages the address is of. Raises Http404 for what the user cannot see."""
     if run_id is not None:
         run_visible_to(request.user, run_id)
+    if review_id is not None:
+        request_visible_to(request.user, review_id)
     build = find_build()
     if build is None:
         return render(request, "not_built.html", status=503)

@@ -108,6 +108,8 @@ LITERALS = {
     "QuotaName": teams.QuotaName,
     "ReviewState": resources_reviews.ReviewState,
     "ReviewVerdict": resources_reviews.ReviewVerdict,
+    "ReviewerState": resources_reviews.ReviewerState,
+    "Side": resources_reviews.Side,
 }
 
 

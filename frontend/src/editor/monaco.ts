@@ -33,7 +33,10 @@ export function applyTheme(name: ThemeName): void {
   monaco.editor.setTheme(`kernelwright-${name}`);
 }
 
-const COMMON: monaco.editor.IEditorOptions = {
+/** For the other views in this folder: none of them imports Monaco by another way. */
+export { monaco };
+
+export const COMMON: monaco.editor.IEditorOptions = {
   fontSize: 13,
   lineHeight: 20,
   minimap: { enabled: false },

@@ -81,6 +81,17 @@ export type ReviewVerdict =
   | "approve"
   | "request_changes";
 
+export type ReviewerState =
+  | "waiting"
+  | "commented"
+  | "approved"
+  | "changes_requested"
+  | "stale";
+
+export type Side =
+  | "old"
+  | "new";
+
 /**
  * What the policy chose to do. `submit` hands the candidate to the judge; `source` is the whole of it.
  * `none`: it wrote nothing that could be judged; `finish`: nothing is left to try; `keep`: the program is
@@ -109,7 +120,7 @@ export interface AgentAsked {
 /** Where a thread was begun. Never changes. */
 export interface Anchor {
   revision: string;
-  side: "old" | "new";
+  side: Side;
   line: number;
   end_line: number;
   quoted: string;
@@ -118,7 +129,7 @@ export interface Anchor {
 
 export interface AnchorInput {
   revision: string;
-  side?: "old" | "new";
+  side?: Side;
   line: number;
   end_line: number;
   quoted?: string | null;
@@ -802,7 +813,7 @@ export interface PingFrame {
 
 /** Lines, 1-based, both inclusive. */
 export interface Place {
-  side: "old" | "new";
+  side: Side;
   line: number;
   end_line: number;
 }
@@ -1104,7 +1115,7 @@ export interface ReviewThreadList {
 
 export interface Reviewer {
   username: string;
-  state: "waiting" | "commented" | "approved" | "changes_requested" | "stale";
+  state: ReviewerState;
   asked: boolean;
   revision: string | null;
 }

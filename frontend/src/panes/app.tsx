@@ -4,18 +4,24 @@ import { useEffect, useRef } from "preact/hooks";
 import { commandFor, isEnabled, overlay } from "../state/commands";
 import { layout, LIMITS, setLayout } from "../state/layout";
 import { dismiss, notices } from "../state/notices";
+import { page } from "../state/page";
 import { ActivityBar } from "./activity";
 import { CandidatePane } from "./candidate";
 import { EvidencePane } from "./evidence/evidence";
+import { Frame } from "./frame";
 import { Notices } from "./notices";
 import { Overlays } from "./overlays";
 import { Panel } from "./panel/panel";
 import { Splitter } from "./parts";
+import { AskDialog } from "./review/ask";
+import { ReviewPage } from "./review/page";
 import { SidePane } from "./side";
 import { openFiles, SourcePane } from "./source";
 import { StatusBar } from "./statusbar";
 import { PlaybackBar, Timeline } from "./timeline";
 import { TitleBar } from "./titlebar";
+import { AccountPage } from "./workspace/account";
+import { WorkspacePage } from "./workspace/workspace";
 
 export function App(): JSX.Element {
   useKeys();
@@ -33,7 +39,7 @@ export function App(): JSX.Element {
       window.removeEventListener("drop", drop);
     };
   }, []);
-  const { side, sideOpen, evidence, evidenceOpen, panel, panelOpen } = layout.value;
+  const { side, sideOpen } = layout.value;
   return (
     <div class="app">
       <TitleBar />
@@ -56,50 +62,30 @@ export function App(): JSX.Element {
             />
           </>
         ) : null}
-        <main class="center">
-          <Editors />
-          <PlaybackBar />
-          <Timeline />
-          {panelOpen ? (
-            <>
-              <Splitter
-                label="Height of the panel"
-                orientation="horizontal"
-                value={panel}
-                {...LIMITS.panel}
-                step={16}
-                perPixel={() => -1}
-                onChange={(value) => setLayout({ panel: value })}
-                onToggle={() => setLayout({ panelOpen: false })}
-              />
-              <div class="panel-holder" style={{ height: `${panel}px` }}>
-                <Panel />
-              </div>
-            </>
-          ) : null}
-        </main>
-        {evidenceOpen ? (
-          <>
-            <Splitter
-              label="Width of the evidence"
-              orientation="vertical"
-              value={evidence}
-              {...LIMITS.evidence}
-              step={16}
-              perPixel={() => -1}
-              onChange={(value) => setLayout({ evidence: value })}
-              onToggle={() => setLayout({ evidenceOpen: false })}
-            />
-            <div class="evidence-holder" style={{ width: `${evidence}px` }}>
-              <EvidencePane />
-            </div>
-          </>
-        ) : null}
+        <Centre />
       </div>
       <StatusBar />
       <Overlays />
+      <AskDialog />
       <Notices />
     </div>
+  );
+}
+
+/** The bench stays where it is behind another page: its editors keep their undo and their place. */
+function Centre(): JSX.Element {
+  const name = page.value.name;
+  return (
+    <>
+      <div class="page" hidden={name !== "bench"}>
+        <Frame panel={<Panel />} aside={<EvidencePane />} asideLabel="Width of the evidence">
+          <Editors />
+          <PlaybackBar />
+          <Timeline />
+        </Frame>
+      </div>
+      {name === "review" ? <ReviewPage /> : name === "workspace" ? <WorkspacePage /> : name === "account" ? <AccountPage /> : null}
+    </>
   );
 }
 

@@ -86,6 +86,7 @@ function Toolbar(): JSX.Element {
         </span>
       ) : null}
       <CommandButton id="improve" icon="sparkle" label="Improve this" />
+      <CommandButton id="ask" icon="git-pull-request" label="Ask for review" />
       <CommandButton id="copy" icon="copy" />
       <CommandButton id="download" icon="desktop-download" />
     </PaneHeader>

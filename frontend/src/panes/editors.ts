@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type * as Monaco from "../editor/monaco";
+import type * as Review from "../editor/review";
 import { say } from "../state/notices";
 import { theme } from "../state/layout";
 
@@ -23,6 +24,21 @@ export function loadEditors(): void {
       say("The editor could not be loaded. Check the connection.", "error", { title: "Try again", run: loadEditors });
     },
   );
+}
+
+/** What a review needs on top of it, when the first one is opened. */
+export const reviewEditor = signal<typeof Review | null>(null);
+
+export function useReviewEditor(): typeof Review | null {
+  const ready = useEditors();
+  useEffect(() => {
+    if (!ready || reviewEditor.value) return;
+    import("../editor/review").then(
+      (module) => (reviewEditor.value = module),
+      () => say("The editor could not be loaded. Check the connection and reload; what you typed is kept.", "error"),
+    );
+  }, [ready]);
+  return reviewEditor.value;
 }
 
 export function useEditors(): Editors | null {

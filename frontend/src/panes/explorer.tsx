@@ -6,6 +6,7 @@ import type { ExampleItem, RunSummary } from "../generated/events";
 import { active, openExample, openScratch } from "../state/documents";
 import { ago } from "../state/format";
 import { runSign } from "../state/verdicts";
+import * as lists from "../state/lists";
 import * as bench from "../state/workbench";
 import { CommandButton, Icon, IconButton, Section, SignView } from "./parts";
 
@@ -36,11 +37,17 @@ export function Explorer(): JSX.Element {
           onInput={(event) => (filter.value = event.currentTarget.value)}
         />
       </div>
-      <div class="scroll">
-        {bench.listsFailed.value ? (
+      <div
+        class="scroll"
+        onClick={(event) => {
+          // Whatever is opened here is seen on the bench.
+          if (event.target instanceof Element && event.target.closest(".row")) bench.showBench();
+        }}
+      >
+        {lists.listsFailed.value ? (
           <div class="empty">
-            <p>{bench.listsFailed.value}</p>
-            <button type="button" class="secondary" onClick={() => void bench.loadLists()}>
+            <p>{lists.listsFailed.value}</p>
+            <button type="button" class="secondary" onClick={() => void lists.loadLists()}>
               Try again
             </button>
           </div>
@@ -58,7 +65,7 @@ function fits(...texts: (string | null)[]): boolean {
 }
 
 function Gallery(): JSX.Element {
-  const items = bench.examples.value;
+  const items = lists.examples.value;
   const fitting = items?.filter((it) => fits(it.title, it.filename, it.language, it.description)) ?? [];
   const recordings = fitting.filter((it) => it.kind === "recording");
   return (
@@ -116,11 +123,11 @@ function ExampleRow({ item }: { item: ExampleItem }): JSX.Element {
 }
 
 function Runs(): JSX.Element {
-  const list = bench.runs.value;
+  const list = lists.runs.value;
   const fitting = list?.filter((it) => fits(it.title, it.filename, it.id)) ?? [];
   return (
-    <Section title="My runs" aside={list?.length ? String(list.length) + (bench.moreRuns.value ? "+" : "") : null}>
-      {list === null && !bench.listsFailed.value ? <Skeleton rows={3} /> : null}
+    <Section title="My runs" aside={list?.length ? String(list.length) + (lists.moreRuns.value ? "+" : "") : null}>
+      {list === null && !lists.listsFailed.value ? <Skeleton rows={3} /> : null}
       {list?.length === 0 ? (
         <p class="empty">No run yet. Open an example and press Translate; its turns appear here.</p>
       ) : null}
@@ -130,8 +137,8 @@ function Runs(): JSX.Element {
           <RunRow key={it.id} run={it} />
         ))}
       </ul>
-      {bench.moreRuns.value && !filter.value ? (
-        <button type="button" class="row link-row" onClick={() => void bench.loadMoreRuns()}>
+      {lists.moreRuns.value && !filter.value ? (
+        <button type="button" class="row link-row" onClick={() => void lists.loadMoreRuns()}>
           Show earlier runs
         </button>
       ) : null}

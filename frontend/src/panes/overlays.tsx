@@ -1,9 +1,10 @@
 /** The palette of all actions and the list of keys. */
 import { useSignal } from "@preact/signals";
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { commands, execute, isEnabled, keyWords, overlay, type Command } from "../state/commands";
 import { openExample } from "../state/documents";
+import * as lists from "../state/lists";
 import * as bench from "../state/workbench";
 import { IconButton } from "./parts";
 
@@ -33,7 +34,12 @@ export function Overlays(): JSX.Element | null {
 }
 
 /** Modal by the browser's own means: focus is held and given back. */
-function Dialog({ label, children }: { label: string; children: JSX.Element | JSX.Element[] }): JSX.Element {
+export function Dialog({ label, children, onClose = () => (overlay.value = null), wide = false }: {
+  label: string;
+  children: ComponentChildren;
+  onClose?: () => void;
+  wide?: boolean;
+}): JSX.Element {
   const element = useRef<HTMLDialogElement>(null);
   // Before the next key can come, so that nothing typed is lost.
   useLayoutEffect(() => {
@@ -46,11 +52,11 @@ function Dialog({ label, children }: { label: string; children: JSX.Element | JS
   return (
     <dialog
       ref={element}
-      class="overlay"
+      class={`overlay${wide ? " wide" : ""}`}
       aria-label={label}
-      onClose={() => (overlay.value = null)}
+      onClose={onClose}
       onClick={(event) => {
-        if (event.target === element.current) overlay.value = null;
+        if (event.target === element.current) onClose();
       }}
     >
       {children}
@@ -76,7 +82,7 @@ function entries(): Entry[] {
     enabled: isEnabled(it),
     run: () => execute(it.id),
   }));
-  const examples = (bench.examples.value ?? []).map((it): Entry => ({
+  const examples = (lists.examples.value ?? []).map((it): Entry => ({
     id: `example.${it.id}`,
     group: "Example",
     title: it.kind === "recording" ? `Play: ${it.title}` : it.title,
@@ -165,7 +171,7 @@ function Palette(): JSX.Element {
   );
 }
 
-const GROUPS: readonly Command["group"][] = ["Run", "Candidate", "Go", "Source", "Recording", "View", "Help"];
+const GROUPS: readonly Command["group"][] = ["Run", "Candidate", "Go", "Review", "Source", "Recording", "View", "Help"];
 
 export function KeyTable(): JSX.Element {
   return (

@@ -10,11 +10,14 @@ import { bootstrap } from "../state/workbench";
 import { Explorer } from "./explorer";
 import { KeyTable } from "./overlays";
 import { Section, SignView } from "./parts";
+import { ReviewList } from "./review/list";
 
 export function SidePane(): JSX.Element {
   switch (sideView.value) {
     case "explorer":
       return <Explorer />;
+    case "reviews":
+      return <ReviewList />;
     case "help":
       return <Help />;
     case "settings":

@@ -7,6 +7,9 @@ import { active, kind, unsaved } from "../state/documents";
 import { compact, money, plural, seconds } from "../state/format";
 import { KIND_WORDS } from "../state/languages";
 import { toggleSide } from "../state/layout";
+import { page } from "../state/page";
+import * as review from "../state/review";
+import { EMPTY_RUN } from "../state/run";
 import { spending } from "../state/selectors";
 import * as bench from "../state/workbench";
 import { SignView } from "./parts";
@@ -15,12 +18,13 @@ const clock = signal(Date.now());
 export const online = signal(typeof navigator === "undefined" || navigator.onLine);
 
 export function StatusBar(): JSX.Element {
-  const { started, turns, ended, startedAt, lastAt } = bench.run.value;
-  const document = active.value;
+  const onBench = page.value.name === "bench";
+  const { started, turns, ended, startedAt, lastAt } = onBench ? bench.run.value : EMPTY_RUN;
+  const document = onBench ? active.value : null;
   const cursor = bench.cursor.value;
   const elapsed = ended ? ended.seconds : startedAt !== null && lastAt !== null ? (lastAt - startedAt) / 1000 : null;
   const agent = agentTitle.value;
-  const spent = spending(bench.run.value, bench.detail.value?.turns_again ?? []);
+  const spent = !onBench ? null : spending(bench.run.value, bench.detail.value?.turns_again ?? []);
   return (
     <footer class="statusbar">
       <ConnectionState />
@@ -29,9 +33,11 @@ export function StatusBar(): JSX.Element {
           {started.backend} · {started.target}
         </span>
       ) : null}
-      <span class="status-item" title="Who writes the candidates">
-        {agent}
-      </span>
+      {onBench ? (
+        <span class="status-item" title="Who writes the candidates">
+          {agent}
+        </span>
+      ) : null}
       {turns.length ? (
         <span class="status-item num">
           {plural(turns.length, "turn")}
@@ -65,8 +71,9 @@ export function StatusBar(): JSX.Element {
 }
 
 function ConnectionState(): JSX.Element {
-  const connection = bench.connection.value;
-  const { lastSeq, ended } = bench.run.value;
+  const onBench = page.value.name === "bench";
+  const connection = onBench ? bench.connection.value : page.value.name === "review" ? review.connection.value : null;
+  const { lastSeq, ended } = onBench ? bench.run.value : { lastSeq: 0, ended: null };
   const waiting = connection?.state === "waiting" ? connection : null;
   useEffect(() => {
     if (!waiting) return;
@@ -74,8 +81,7 @@ function ConnectionState(): JSX.Element {
     return () => clearInterval(timer);
   }, [waiting]);
   const seq = lastSeq ? <span class="num status-seq">· seq {lastSeq}</span> : null;
-  const playback = bench.player.value;
-  if (playback) {
+  if (onBench && bench.player.value) {
     return (
       <span class="status-item">
         <SignView sign={{ shape: "◇", word: "recorded run", tone: "muted" }} />
@@ -93,7 +99,7 @@ function ConnectionState(): JSX.Element {
   if (waiting) {
     const left = Math.max(0, Math.ceil((waiting.retryAt - clock.value) / 1000));
     return (
-      <button type="button" class="status-item" title="Connect again now" onClick={bench.reconnect}>
+      <button type="button" class="status-item" title="Connect again now" onClick={onBench ? bench.reconnect : review.reconnect}>
         <SignView sign={{ shape: "○", word: `not connected, again in ${left} s`, tone: "warn" }} />
         {seq}
       </button>

@@ -6,16 +6,33 @@ import { agentKey, optionKey, optionOf, profileKey, turnsDefault, turnsMax } fro
 import { canTranslate, command, execute, keyWords } from "../state/commands";
 import { active, isDraft } from "../state/documents";
 import * as choice from "../state/choice";
+import { page } from "../state/page";
+import * as review from "../state/review";
 import * as bench from "../state/workbench";
 import { Icon } from "./parts";
+import { QuotaNotice, WorkspaceMenu } from "./workspace/menu";
 
 export function TitleBar(): JSX.Element {
   return (
     <header class="titlebar">
-      <Breadcrumb />
+      <a href="/" class="brand" onClick={(event) => { event.preventDefault(); bench.clearBench(); }}>
+        <Mark />
+        <span>Kernelwright</span>
+      </a>
+      <WorkspaceMenu />
+      {page.value.name === "bench" ? <Breadcrumb /> : <PageBreadcrumb />}
       <div class="title-actions">
-        <RunButtons />
-        <RunOptions />
+        <QuotaNotice />
+        {page.value.name === "bench" ? (
+          <>
+            <RunButtons />
+            <RunOptions />
+          </>
+        ) : (
+          <button type="button" class="secondary" onClick={() => bench.showBench()}>
+            <Icon name="arrow-left" /> Workbench
+          </button>
+        )}
         <UserMenu />
       </div>
     </header>
@@ -30,10 +47,6 @@ function Breadcrumb(): JSX.Element {
   const limit = bench.run.value.started?.turn_limit;
   return (
     <nav class="breadcrumb" aria-label="Where you are">
-      <a href="/" class="brand" onClick={(event) => { event.preventDefault(); bench.clearBench(); }}>
-        <Mark />
-        <span>Kernelwright</span>
-      </a>
       {document ? (
         <>
           <Separator />
@@ -61,6 +74,25 @@ function Breadcrumb(): JSX.Element {
           <span class="crumb strong">
             turn {turn.number}
             {limit ? <span class="muted"> of at most {limit}</span> : null}
+          </span>
+        </>
+      ) : null}
+    </nav>
+  );
+}
+
+function PageBreadcrumb(): JSX.Element {
+  const request = review.request.value;
+  const name = page.value.name;
+  return (
+    <nav class="breadcrumb" aria-label="Where you are">
+      <Separator />
+      <span class="crumb">{name === "review" ? "reviews" : name === "workspace" ? "members and quotas" : "tokens and sessions"}</span>
+      {name === "review" && request ? (
+        <>
+          <Separator />
+          <span class="crumb strong">
+            #{request.number} {request.title}
           </span>
         </>
       ) : null}
@@ -266,6 +298,12 @@ function UserMenu(): JSX.Element {
       </summary>
       <div class="menu-items">
         <div class="menu-heading">{user?.username ?? "Signed in"}</div>
+        <button type="button" onClick={() => execute("account")}>
+          API tokens and sessions
+        </button>
+        <button type="button" onClick={() => execute("workspace")}>
+          Members and quotas
+        </button>
         {user?.is_staff ? <a href="/admin/">Administration</a> : null}
         <a href="/api/v1/docs">API reference</a>
         <form method="post" action="/sign-out">

@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { command, execute, keyWords } from "../state/commands";
 import { active, openExample } from "../state/documents";
+import * as lists from "../state/lists";
 import * as bench from "../state/workbench";
 import { Elapsed } from "./elapsed";
 import { ordinal } from "./explorer";
@@ -42,7 +43,7 @@ function OnItsWay(): JSX.Element {
 }
 
 function Welcome(): JSX.Element {
-  const items = bench.examples.value ?? [];
+  const items = lists.examples.value ?? [];
   const recording = items.find((it) => it.kind === "recording");
   const examples = items.filter((it) => it.kind === "example");
   const first = examples.find((it) => /row softmax/i.test(it.title)) ?? examples[0];

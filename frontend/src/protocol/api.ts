@@ -38,8 +38,11 @@ export function csrfToken(): string {
   return /(?:^|;\s*)csrftoken=([^;]+)/.exec(document.cookie)?.[1] ?? "";
 }
 
-async function call(method: "GET" | "POST" | "DELETE", path: string, body?: unknown): Promise<unknown> {
-  const headers: Record<string, string> = { Accept: "application/json, application/problem+json" };
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** One request, answered by what the server sent, or by an `ApiError`. `more`: headers such as If-Match. */
+export async function call(method: Method, path: string, body?: unknown, more: Record<string, string> = {}): Promise<unknown> {
+  const headers: Record<string, string> = { Accept: "application/json, application/problem+json", ...more };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (method !== "GET") headers["X-CSRFToken"] = csrfToken();
   const init: RequestInit = { method, headers, credentials: "same-origin" };
@@ -83,9 +86,9 @@ export async function createRun(request: RunCreate): Promise<RunSummary> {
   return (await call("POST", "runs", request)) as RunSummary;
 }
 
-/** `address` is the `next` of an earlier page. */
-export async function listRuns(address?: string): Promise<RunPage> {
-  return (await call("GET", address ? sameOrigin(address) : "runs")) as RunPage;
+/** `address` is the `next` of an earlier page; else the newest runs of a workspace, or of one's own. */
+export async function listRuns(address: string | null, workspace: string | null = null): Promise<RunPage> {
+  return (await call("GET", address ? sameOrigin(address) : `runs${query({ workspace })}`)) as RunPage;
 }
 
 export async function getRun(id: string): Promise<RunDetail> {
@@ -164,7 +167,13 @@ function textOr(value: unknown, otherwise: string): string {
   return typeof value === "string" ? value : otherwise;
 }
 
-function sameOrigin(address: string): string {
+/** "?a=1&b=2" of what is known. */
+export function query(values: Record<string, string | null | undefined>): string {
+  const known = Object.entries(values).filter((it): it is [string, string] => typeof it[1] === "string" && it[1] !== "");
+  return known.length ? `?${new URLSearchParams(known).toString()}` : "";
+}
+
+export function sameOrigin(address: string): string {
   const url = new URL(address, location.origin);
   return url.pathname + url.search;
 }

@@ -83,6 +83,8 @@ export function decodeFrame(text: string): Decoded<ServerFrame> {
       return isRecord(raw.run) && typeof raw.run.id === "string"
         ? { ok: true, value: raw as unknown as ServerFrame }
         : no("a run frame without a run");
+    case "changed":
+      return { ok: true, value: { type: "changed", version: isSeq(raw.version) ? raw.version : 0 } };
     case "reset":
     case "ping":
     case "pong":

@@ -17,6 +17,8 @@ export interface SocketHandlers {
   onDelta?: (event: TextDelta) => void;
   onRun?: (run: RunSummary) => void;
   onReset?: () => void;
+  /** Of `/ws/reviews/…`: something has changed, ask anew. */
+  onChanged?: (version: number) => void;
   onConnection: (connection: Connection) => void;
   /** A frame that could not be read; shown in the Events tab, never fatal. */
   onUnreadable?: (why: string) => void;
@@ -57,7 +59,7 @@ export class ResumingSocket {
   /** Where the last request for a gap started from: asking twice from one place means it cannot be filled. */
   private refilledFrom = -1;
 
-  /** `afterSeq`: the last event already known. For `/ws/runs`, where nothing is numbered, pass null. */
+  /** `afterSeq`: the last event already known. For `/ws/runs` and `/ws/reviews`, where nothing is numbered, pass null. */
   constructor(
     private readonly path: string,
     private afterSeq: number | null,
@@ -142,6 +144,9 @@ export class ResumingSocket {
         break;
       case "run":
         this.handlers.onRun?.(frame.value.run);
+        break;
+      case "changed":
+        this.handlers.onChanged?.(frame.value.version);
         break;
       case "ping":
         this.send({ type: "pong" });

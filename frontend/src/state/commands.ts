@@ -1,15 +1,17 @@
 /** Every action of the page, with its name and its key: the palette, the list of keys and the buttons read this. */
 import { computed, signal } from "@preact/signals";
+import { reviewCommands } from "./commands_review";
 import * as docs from "./documents";
 import { layout, openPanel, resetLayout, setLayout, sideView, toggleSide, type PanelTab, type ThemeChoice } from "./layout";
 import { say } from "./notices";
+import { page } from "./page";
 import { problems } from "./problems";
 import * as bench from "./workbench";
 
 export interface Command {
   id: string;
   title: string;
-  group: "Run" | "Candidate" | "Go" | "View" | "Source" | "Recording" | "Help";
+  group: "Run" | "Candidate" | "Go" | "Review" | "View" | "Source" | "Recording" | "Help";
   /** "Mod" is Cmd on a Mac and Ctrl elsewhere. */
   keys?: string;
   enabled?: () => boolean;
@@ -152,7 +154,11 @@ export const commands: readonly Command[] = [
   { id: "keys", title: "List of keys", group: "Help", keys: "?", run: () => toggleOverlay("keys") },
   { id: "help", title: "Help and what this machine can do", group: "Help", run: () => toggleSide("help") },
   { id: "reconnect", title: "Reconnect now", group: "Help", enabled: () => bench.connection.value?.state === "waiting", run: bench.reconnect },
+  ...reviewCommands,
 ];
+
+/** What these do is seen on the bench: elsewhere their keys mean nothing, and the palette goes there first. */
+const OF_BENCH: ReadonlySet<Command["group"]> = new Set(["Run", "Candidate", "Go", "Source", "Recording"]);
 
 export function command(id: string): Command {
   const found = commands.find((it) => it.id === id);
@@ -166,7 +172,15 @@ export function isEnabled(it: Command): boolean {
 
 export function execute(id: string): void {
   const it = command(id);
-  if (isEnabled(it)) it.run();
+  if (!isEnabled(it)) return;
+  if (OF_BENCH.has(it.group)) bench.showBench();
+  it.run();
+}
+
+/** Whether a key may mean this on the page that is shown. */
+function belongsHere(it: Command): boolean {
+  if (it.group === "Review") return page.value.name === "review";
+  return page.value.name === "bench" || !OF_BENCH.has(it.group);
 }
 
 function canImprove(): boolean {
@@ -251,7 +265,7 @@ export function matches(keys: string, event: KeyPress, mac = isMac): boolean {
 /** The command of a key press; single keys only outside text fields, and only while they are switched on. */
 export function commandFor(event: KeyPress, typing: boolean): Command | null {
   for (const it of commands) {
-    if (!it.keys || !matches(it.keys, event)) continue;
+    if (!it.keys || !matches(it.keys, event) || !belongsHere(it)) continue;
     if (it.keys === "?" && (typing || !layout.value.singleKeys)) continue;
     return it;
   }

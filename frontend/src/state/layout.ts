@@ -6,7 +6,7 @@ import { load, save } from "./storage";
 export type ThemeChoice = "system" | "dark" | "light" | "high-contrast";
 export type Theme = Exclude<ThemeChoice, "system">;
 export type PanelTab = "problems" | "log" | "checks" | "agent" | "events";
-export type SideView = "explorer" | "help" | "settings";
+export type SideView = "explorer" | "reviews" | "help" | "settings";
 
 export interface Layout {
   side: number; // px

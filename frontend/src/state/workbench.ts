@@ -8,13 +8,16 @@ import { agentRequest, knownAgent, NO_LIMITS, turnsDefault, turnsMax, type Agent
 import * as docs from "./documents";
 import { tooLarge } from "./files";
 import { openPanel } from "./layout";
+import { loadLists, noteRun, runs } from "./lists";
 import type { LineView } from "./metrics";
 import { announce, say, sayError } from "./notices";
+import { goTo, page } from "./page";
 import { Player } from "./player";
 import { EMPTY_RUN, fold, type RunView, type Timestamped } from "./run";
 import { load, save } from "./storage";
 import { addDeltas, resetStream, settle } from "./stream";
 import { endingSign, RUNNING, verdictSign } from "./verdicts";
+import { slug } from "./workspaces";
 
 export interface Settings extends AgentSettings {
   backend: string;
@@ -179,6 +182,7 @@ export async function translate(startFrom?: string): Promise<void> {
       ...(document.entry ? { entry: document.entry } : {}),
       ...(Object.keys(document.inputs).length ? { inputs: document.inputs } : {}),
       ...(own ? { start_from: own } : {}),
+      ...(slug.value ? { workspace: slug.value } : {}),
     });
     docs.update(document.id, { runId: created.id, runText: document.text });
     follow(created, true);
@@ -414,49 +418,9 @@ export const pageTitle = computed(() => {
   return `${sign.shape} ${name}${newest ? `, turn ${newest.number}` : ""} – Kernelwright`;
 });
 
-/* The lists at the left. */
-
-export const examples = signal<readonly ExampleItem[] | null>(null);
-export const runs = signal<readonly RunSummary[] | null>(null);
-export const moreRuns = signal<string | null>(null);
-export const listsFailed = signal<string | null>(null);
-
-export async function loadLists(): Promise<void> {
-  listsFailed.value = null;
-  try {
-    const [items, page] = await Promise.all([api.listExamples(), api.listRuns()]);
-    batch(() => {
-      examples.value = items;
-      runs.value = page.results;
-      moreRuns.value = page.next;
-    });
-  } catch (error) {
-    listsFailed.value = error instanceof Error ? error.message : String(error);
-  }
-}
-
-export async function loadMoreRuns(): Promise<void> {
-  const address = moreRuns.value;
-  if (!address) return;
-  try {
-    const page = await api.listRuns(address);
-    const known = new Set((runs.value ?? []).map((it) => it.id));
-    runs.value = [...(runs.value ?? []), ...page.results.filter((it) => !known.has(it.id))];
-    moreRuns.value = page.next;
-  } catch (error) {
-    sayError(error);
-  }
-}
-
-/** A run that is new or has changed, from wherever we heard of it. */
-export function noteRun(summary: RunSummary): void {
-  const list = runs.value ?? [];
-  const index = list.findIndex((it) => it.id === summary.id);
-  runs.value = index < 0 ? [summary, ...list] : list.with(index, summary);
-}
-
+/** Those of the workspace that one works in; another one needs another call. */
 export function watchRuns(): ResumingSocket {
-  return new ResumingSocket("/ws/runs", null, {
+  return new ResumingSocket(`/ws/runs${api.query({ workspace: slug.peek() })}`, null, {
     onRun: (summary) => {
       noteRun(summary);
       if (summary.id === runId.value && detail.value) detail.value = { ...detail.value, ...summary };
@@ -478,13 +442,16 @@ export async function removeRun(id: string): Promise<void> {
 }
 
 function setAddress(id: string | null): void {
-  const path = id ? `/runs/${id}` : "/";
-  if (location.pathname !== path) history.pushState({ run: id }, "", path);
+  goTo({ name: "bench", run: id });
 }
 
-/** The browser's own back and forward. */
-export function followAddress(): void {
-  const id = /^\/runs\/([^/]+)/.exec(location.pathname)?.[1] ?? null;
+/** Back to the bench from another page, with what is on it. */
+export function showBench(): void {
+  if (page.value.name !== "bench") goTo({ name: "bench", run: runId.value });
+}
+
+/** The browser's own back and forward, to a run or to none. */
+export function followRun(id: string | null): void {
   if (id === runId.value) return;
   if (id) void openRun(id, false);
   else clearBench(false);
