@@ -89,6 +89,7 @@ def play(
     limits: Limits | None = None,
     cancel: Cancellation | None = None,
     start_from: str | None = None,
+    instruction: str = "",
     earlier: Sequence[Event] = (),
     **settings: Any,
 ) -> Played:
@@ -103,6 +104,7 @@ def play(
             limits,
             cancel,
             start_from=start_from,
+            instruction=instruction,
             record=exchanges.append,
         )
         try:
