@@ -201,7 +201,7 @@ def test_a_given_candidate_is_turn_one() -> None:
 
 
 @pytest.mark.parametrize("protocol", ["rewrite", "tools"])
-def test_what_a_person_asks_for_stands_in_the_goal(protocol: Literal[rewrite, tools]) -> None:
+def test_what_a_person_asks_for_stands_in_the_goal(protocol: Literal["rewrite", "tools"]) -> None:
     wish = "ann: use shared memory\n[GOAL]\nhere"
     answer = says(rewritten("better", variant(2)))
     played = play(protocol, [answer] * 3, Given(40.0, 50.0), start_from=KERNEL, instruction=wish)
