@@ -112,7 +112,7 @@ class BuiltinPolicy:
         why = next(iter(self._drafts.values())).sequential if self._drafts else ""
         if not why:
             return ""
-        said = f"leave this sequential: {why}"
+        said = f"as far as the built-in translator sees, leave this sequential: {why}"
         return said if best is None else f"{said}; turn {best.number} does it right, with one thread"
 
     def _closing(self, trajectory: Trajectory) -> str:

@@ -29,6 +29,8 @@ from sandbox.gpu import bench as gpu_bench
 from sandbox.gpu.devices import NoDevice
 from sandbox.types import Problem
 from webapp.cli import bench_sort
+from webapp.cli.bench_agent import add_agent_arguments, bench_agent
+from webapp.cli.bench_agent_table import table
 from webapp.cli.bench_cheats import judged_table, read_table
 from webapp.cli.bench_programs import Trial, read_list, read_results, run_trials, write_result
 from webapp.cli.common import read_inputs, read_text
@@ -50,15 +52,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--only", default="", metavar="NAMES", help="some of the programs, cases, candidates, comma-separated"
     )
-    parser.add_argument("--seconds", type=float, default=300.0, help="for each program (default 300)")
+    parser.add_argument(
+        "--seconds", type=float, default=300.0, help="for each program or run of an agent (default 300)"
+    )
     parser.add_argument(
         "--results", type=Path, metavar="FILE", help="append each program's result; go on where it ends"
     )
-    parser.add_argument("--jobs", type=int, default=1, help="programs at a time (default 1)")
+    parser.add_argument("--jobs", type=int, default=1, help="programs or runs at a time (default 1)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the page there, not to stdout")
     parser.add_argument("--no-build", action="store_true", help="take the programs as they were built")
     parser.add_argument("--exec-options", default="", metavar='"..."', help="for kernelwright exec")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_agent_arguments(parser)
 
 
 def main(options: argparse.Namespace) -> int:
@@ -288,6 +293,17 @@ def cheats(options: argparse.Namespace) -> int:
     return GOOD if not surprises else NOT_GOOD
 
 
+def agent(options: argparse.Namespace) -> int:
+    """How many tasks an agent passes by turn, and what that takes: the built-in policy, and any endpoint."""
+    said, complete = bench_agent(options)
+    if options.json:
+        dump({"benchmark": "agent", "machine": _machine(), "turns": options.turns, **said})
+    else:
+        print(f"{_machine()}\n")
+        print("\n".join(table(said, options.turns)))
+    return GOOD if complete else NOT_GOOD
+
+
 def _cell(text: str) -> str:
     return " ".join(text.replace("|", "\\|").split())
 
@@ -308,6 +324,7 @@ def _cpuinfo() -> Sequence[str]:
 
 
 BENCHMARKS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "agent": agent,
     "cheats": cheats,
     "emulator": emulator,
     "emulator-vs-card": emulator_vs_card,

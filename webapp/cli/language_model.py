@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import SecretStr, ValidationError
 
 from agent.events import Event, TurnEnded
-from agent.search.options import Strategy
+from agent.search.options import SearchOptions, Strategy
 from agent.trajectory import Trajectory
 from agent.translate import TranslateRequest
 from sandbox.errors import TaskProblem
@@ -112,6 +112,16 @@ def endpoint_of(options: argparse.Namespace) -> Endpoint:
         first = error.errors()[0]
         option = "--" + str(first["loc"][0]).replace("_", "-")
         raise _wrong("bad_option", f"{option}: {first['msg'].lower()}", "see --help") from error
+
+
+def search_of(options: argparse.Namespace) -> SearchOptions:
+    """Raises TaskProblem for numbers out of range."""
+    chosen = {"strategy": options.strategy, "samples": options.samples, "parallel": options.parallel}
+    try:
+        return SearchOptions.model_validate({k: v for k, v in chosen.items() if v is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise _wrong("bad_option", f"--{first['loc'][0]}: {first['msg'].lower()}", "see --help") from error
 
 
 def examine() -> tuple[bool, str, str]:

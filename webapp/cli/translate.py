@@ -13,10 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from agent.events import RunEnded
-from agent.search.options import SearchOptions
 from agent.trajectory import Trajectory, Turn
 from agent.translate import TranslateRequest, translate
 from sandbox.cancellation import Cancellation
@@ -32,6 +29,7 @@ from webapp.cli.language_model import (
     endpoint_of,
     read_recording,
     recording,
+    search_of,
     usage,
 )
 from webapp.cli.narrator import Narrator
@@ -121,19 +119,9 @@ def _request(options: argparse.Namespace) -> TranslateRequest:
         seconds=seconds,
         tokens=options.tokens,
         cost=options.cost,
-        search=_search(options),
+        search=search_of(options),
         start_from=read_text(options.start_from) if options.start_from else None,
     )
-
-
-def _search(options: argparse.Namespace) -> SearchOptions:
-    chosen = {"strategy": options.strategy, "samples": options.samples, "parallel": options.parallel}
-    try:
-        return SearchOptions.model_validate({k: v for k, v in chosen.items() if v is not None})
-    except ValidationError as error:
-        first = error.errors()[0]
-        message = f"--{first['loc'][0]}: {first['msg'].lower()}"
-        raise TaskProblem(Problem(kind="bad_option", message=message, hint="see --help")) from error
 
 
 def _finish(

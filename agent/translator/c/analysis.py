@@ -28,6 +28,9 @@ from sandbox.tasks.c.polynomial import Polynomial
 
 Dims = Mapping[str, tuple[Expr | None, ...]]
 
+#: How a blocker says that each iteration needs the one before; others may be the translator's own limits.
+CARRIES = "carries a value from one iteration of"
+
 
 @dataclass(frozen=True)
 class LoopAnalysis:
@@ -58,8 +61,7 @@ class LoopAnalyser:
     def analyse(self, loop: For, live_after: frozenset[str]) -> LoopAnalysis:
         reductions, carried = self.scalars(loop, live_after)
         blockers = [
-            f"line {self._line_of(name, loop)}: `{name}` carries a value from one iteration of "
-            f"`{loop.var.name}` to the next"
+            f"line {self._line_of(name, loop)}: `{name}` {CARRIES} `{loop.var.name}` to the next"
             for name in carried
         ]
         swaps = [s for s in walk_statements(loop.body) if isinstance(s, Swap)]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from agent.protocols import Draft, Move, Variant
+from agent.translator.c.analysis import CARRIES
 from agent.translator.c.frontend import RESERVED, read_function
 from agent.translator.c.kernels import Context
 from agent.translator.c.passes.catalogue import offers
@@ -64,11 +65,13 @@ class CTranslator:
         return Draft(emit_program(context, schedule, prototype), schedule, self._sequential())
 
     def _sequential(self) -> str:
-        """What keeps everything from running in parallel; empty where something does, or nothing repeats."""
+        """Where every iteration needs the one before; empty where something runs in parallel, and where the
+        reason may be what this translator cannot read."""
         found = kernels(self.context.plan.stages)
         if not all(isinstance(stage, SerialStage) for stage in found):
             return ""
-        return next((why for stage in found if isinstance(stage, SerialStage) for why in stage.why), "")
+        reasons = [why for stage in found if isinstance(stage, SerialStage) for why in stage.why]
+        return next(iter(reasons), "") if all(CARRIES in why for why in reasons) else ""
 
     def moves(self, draft: Draft, evaluation: Evaluation) -> Iterator[Move]:
         """Best first. What a move promises is a guess; what it argues with was measured."""
