@@ -6,7 +6,10 @@ from uuid import UUID
 
 import pytest
 
-from tests.webapp.reviewing import Story, judged
+from tests.webapp import scripted
+from tests.webapp.reviewing import KERNEL, Story, judged
+from webapp.evaluations import services as evaluations
+from webapp.evaluations.models import EvaluationRecord
 from webapp.library.models import LibraryEntry
 
 pytestmark = pytest.mark.django_db
@@ -41,6 +44,33 @@ def test_a_request_names_the_best_turn_and_what_it_lacks(story: Story) -> None:
     again = story.ann.post("review-requests", {"run": str(story.run.pk), "turn": 2, "title": "Again"}, 201)
     assert again["head"]["id"] == head["id"]
     assert again["number"] == 2
+
+
+def test_a_judged_candidate_that_somebody_gave_is_reviewed_too(story: Story) -> None:
+    given = {
+        "source": "void f(int n, float *x) {}\n",
+        "candidate": KERNEL,
+        "filename": "f.c",
+        "workspace": "team",
+    }
+    record = story.rob.post("evaluations", given, 202)["id"]
+    body = {"evaluation": record, "title": "Given"}
+    assert story.ann.post("review-requests", body, 409)["type"] == "/problems/not-judged"
+    said = scripted.evaluation("passed", 66.0)
+    evaluations.evaluation_end(
+        record=EvaluationRecord.objects.get(pk=record),
+        state=EvaluationRecord.State.FINISHED,
+        message="",
+        evaluation=said,
+    )
+    it = story.ann.post("review-requests", body, 201)
+    head = it["head"]
+    assert (head["origin"], head["author"]["username"], head["score"]) == ("upload", "team-rob", 66.0)
+    assert (head["source"], head["reference"]["source"]) == (KERNEL, given["source"])
+    assert "own work" in story.rob.get(f"review-requests/{it['id']}")["can"]["why"]["approve"]
+    assert story.ann.post("review-requests", body, 201)["head"]["id"] == head["id"]
+    story.ann.post("review-requests", {**body, "run": str(story.run.pk)}, 400)
+    story.ann.post("review-requests", {**body, "turn": 1}, 400)
 
 
 def test_a_thread_is_begun_answered_and_resolved(story: Story) -> None:

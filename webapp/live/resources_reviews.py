@@ -133,13 +133,15 @@ class ReviewRequestPage(Data):
 
 
 class ReviewRequestCreate(Data):
-    """What `POST review-requests` takes: a revision, or a run with its turn (absent: the best one)."""
+    """What `POST review-requests` takes: a revision, a run with its turn (absent: the best one), or an
+    evaluation, whose candidate becomes a revision."""
 
     title: str
     description: str = ""
     revision: UUID | None = None
     run: UUID | None = None
     turn: int | None = None
+    evaluation: UUID | None = None
     base: UUID | None = None  # absent: what the library holds under this title, if anything
     reviewers: list[str] = Field(default_factory=list, max_length=50)  # usernames
     tags: list[str] = Field(default_factory=list, max_length=20)

@@ -13,6 +13,7 @@ from django.http import Http404
 
 from webapp.accounts.models import User
 from webapp.common.errors import ProblemError
+from webapp.evaluations.selectors import evaluation_visible_to
 from webapp.library.models import LibraryEntry
 from webapp.library.selectors import newest_entry
 from webapp.live.resources_reviews import (
@@ -40,18 +41,24 @@ from webapp.workspaces.selectors import workspaces_visible_to
 State = ReviewRequest.State
 
 
-def revision_named(user: User, *, revision: UUID | None, run: UUID | None, turn: int | None) -> Revision:
+def revision_named(user: User, request: ReviewRequestCreate) -> Revision:
     """The revision that a request's body names. Raises ProblemError, Http404."""
-    if (revision is None) == (run is None):
-        raise ProblemError(400, "invalid", "Name either a revision, or a run with its turn.")
-    if revision is not None:
-        if turn is not None:
-            raise ProblemError(400, "invalid", "turn: goes with a run, not with a revision")
-        return revision_visible_to(user, revision)
-    assert run is not None
-    found = run_visible_to(user, run)
-    require(user, "review.create", found.workspace)
-    return revisions.revision_of_turn(run=found, turn=turn)
+    named = [it for it in (request.revision, request.run, request.evaluation) if it is not None]
+    if len(named) != 1:
+        raise ProblemError(
+            400, "invalid", "Name one thing: a revision, a run with its turn, or an evaluation."
+        )
+    if request.turn is not None and request.run is None:
+        raise ProblemError(400, "invalid", "turn: goes with a run")
+    if request.revision is not None:
+        return revision_visible_to(user, request.revision)
+    if request.run is not None:
+        run = run_visible_to(user, request.run)
+        require(user, "review.create", run.workspace)
+        return revisions.revision_of_turn(run=run, turn=request.turn)
+    record = evaluation_visible_to(user, named[0])
+    require(user, "review.create", record.workspace)
+    return revisions.revision_of_evaluation(record=record)
 
 
 # --- Asked for ----------------------------------------------------------------------------------------------
@@ -60,7 +67,7 @@ def revision_named(user: User, *, revision: UUID | None, run: UUID | None, turn:
 def review_request_create(*, user: User, request: ReviewRequestCreate) -> ReviewRequest:
     """Raises Http404 for what the user cannot see, ProblemError for what is wrong."""
     title = title_checked(request.title)
-    head = revision_named(user, revision=request.revision, run=request.run, turn=request.turn)
+    head = revision_named(user, request)
     workspace = head.workspace
     require(user, "review.create", workspace)
     base = None if request.base is None else revision_visible_to(user, request.base)

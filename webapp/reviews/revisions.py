@@ -26,6 +26,9 @@ from webapp.reviews.sources import material_sha256, sha256
 from webapp.runs.models import AgentRun
 from webapp.runs.selectors import run_trajectory
 
+#: What a chain keeps of the run or the evaluation that it began with.
+_TASK = ("filename", "language", "source", "entry", "inputs", "backend", "target")
+
 
 def revision_of_turn(*, run: AgentRun, turn: int | None) -> Revision:
     """A run's turn as a revision; without `turn` the best one's. The turns before it become revisions too.
@@ -55,6 +58,36 @@ def revision_of_turn(*, run: AgentRun, turn: int | None) -> Revision:
     return made[wanted]
 
 
+def revision_of_evaluation(*, record: EvaluationRecord) -> Revision:
+    """The candidate that was given to be judged, as a revision in a chain of its own; the same one each time.
+
+    Raises ProblemError while it has no evaluation.
+    """
+    with transaction.atomic():
+        locked = EvaluationRecord.objects.select_for_update().get(pk=record.pk)
+        made = Revision.objects.filter(judgement=locked, origin=Revision.Origin.UPLOAD).first()
+        if made is not None:
+            return made
+        if locked.evaluation is None:
+            detail = "This evaluation has no result: it has not ended, or could not be judged."
+            raise ProblemError(409, "not-judged", detail)
+        chain = Chain.objects.create(
+            workspace_id=locked.workspace_id,
+            owner_id=locked.owner_id,
+            **{name: getattr(locked, name) for name in _TASK},
+            policy="builtin",
+        )
+        return revision_insert(
+            chain=chain,
+            source=locked.candidate,
+            origin=Revision.Origin.UPLOAD,
+            author=locked.owner,
+            parent=None,
+            judged=Evaluation.model_validate(locked.evaluation),
+            judgement=locked,
+        )
+
+
 def revision_insert(
     *,
     chain: Chain,
@@ -66,11 +99,12 @@ def revision_insert(
     run: AgentRun | None = None,
     turn: int | None = None,
     judged: Evaluation | None = None,
+    judgement: EvaluationRecord | None = None,
 ) -> Revision:
     """Adds to a chain. Call it in a transaction; the chain is locked until its end."""
     Chain.objects.select_for_update().get(pk=chain.pk)
     last = Revision.objects.filter(chain=chain).aggregate(last=Max("number"))["last"] or 0
-    said: dict[str, Any] = {} if judged is None else judgement(judged)
+    said: dict[str, Any] = {} if judged is None else said_by(judged)
     revision = Revision.objects.create(
         workspace_id=chain.workspace_id,
         chain=chain,
@@ -83,13 +117,14 @@ def revision_insert(
         source=source,
         source_sha256=sha256(source),
         material_sha256=material_sha256(source),
+        judgement=judgement,
         **said,
     )
     revision.credited.set(credited)
     return revision
 
 
-def judgement(evaluation: Evaluation) -> dict[str, Any]:
+def said_by(evaluation: Evaluation) -> dict[str, Any]:
     """What a revision keeps of an evaluation."""
     return {
         "state": Revision.State.JUDGED,
@@ -140,13 +175,7 @@ def _chain_of(run: AgentRun) -> Chain:
     return Chain.objects.create(
         workspace=run.workspace,
         owner=run.owner,
-        filename=run.filename,
-        language=run.language,
-        source=run.source,
-        entry=run.entry,
-        inputs=run.inputs,
-        backend=run.backend,
-        target=run.target,
+        **{name: getattr(run, name) for name in _TASK},
         policy=run.policy,
         model=run.model,
     )
@@ -192,7 +221,7 @@ def revision_judged(evaluation_id: UUID) -> None:
     record = EvaluationRecord.objects.get(pk=evaluation_id)
     said: dict[str, Any]
     if record.evaluation is not None:
-        said = judgement(Evaluation.model_validate(record.evaluation))
+        said = said_by(Evaluation.model_validate(record.evaluation))
     else:
         message = record.message or "It could not be judged."
         said = {"state": Revision.State.JUDGED, "message": message}

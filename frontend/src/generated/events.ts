@@ -974,13 +974,17 @@ export interface ReviewComment {
   edited_at: string | null;
 }
 
-/** What `POST review-requests` takes: a revision, or a run with its turn (absent: the best one). */
+/**
+ * What `POST review-requests` takes: a revision, a run with its turn (absent: the best one), or an
+ * evaluation, whose candidate becomes a revision.
+ */
 export interface ReviewRequestCreate {
   title: string;
   description?: string;
   revision?: string | null;
   run?: string | null;
   turn?: number | null;
+  evaluation?: string | null;
   base?: string | null;
   reviewers?: string[];
   tags?: string[];
