@@ -14,6 +14,7 @@ _TEXTS = {
     403: "Signed in, but this may not be done; or the CSRF token is missing",
     404: "No such thing, or not for you",
     406: "What Accept asks for is not offered",
+    409: "Not as things stand; or the Idempotency-Key was used with another request",
     413: "Larger than is taken",
     415: "The body is not application/json",
     429: "Too many requests, or too much unfinished work: Retry-After says how long to wait",
@@ -36,9 +37,24 @@ _RETRY = {"Retry-After": {"description": "Seconds to wait", "schema": {"type": "
 _LOCATION = {"Location": {"description": "Where what was made is", "schema": {"type": "string"}}}
 
 
+_TASK = {
+    "filename": "scale.c",
+    "source": "void scale(int n, float *x) { for (int i = 0; i < n; i++) x[i] *= 2; }",
+}
+_CANDIDATE = {**_TASK, "candidate": "// your CUDA"}
+#: A body for each of these to start from, for people who read the document and programs that try it.
+_EXAMPLES: dict[str, Any] = {
+    "runs_create": {**_TASK, "turns": 3},
+    "evaluations_create": _CANDIDATE,
+    "evaluation_batches_create": {"items": [_CANDIDATE, _CANDIDATE]},
+}
+
+
 def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """A hook of drf-spectacular: the document, with what its views need not say each."""
     for path, method, operation in _operations(result):
+        if (example := _EXAMPLES.get(operation["operationId"])) is not None:
+            operation["requestBody"]["content"]["application/json"]["example"] = example
         responses = operation["responses"]
         for status in _possible(path, operation):
             responses.setdefault(str(status), {"description": _TEXTS[status]})
@@ -74,6 +90,8 @@ def _possible(path: str, operation: dict[str, Any]) -> Iterator[int]:
         yield 404
     if "requestBody" in operation:
         yield from (413, 415)
+    if any(it["name"] == "Idempotency-Key" for it in operation.get("parameters", ())):
+        yield 409
 
 
 def _made(operation: dict[str, Any]) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, StrictInt
 
 from sandbox.tasks.base import Language
 from sandbox.types import Data, Evaluation, Verdict
@@ -396,7 +396,7 @@ class NotificationPage(Data):
 
 
 class NotificationsRead(Data):
-    ids: list[int] | None = Field(default=None, max_length=1000)  # absent: all
+    ids: list[StrictInt] | None = Field(default=None, max_length=1000)  # absent: all
 
 
 class NotificationSettings(Data):

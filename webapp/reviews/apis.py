@@ -177,7 +177,7 @@ class ReviewRequestMergeApi(APIView):
     def post(self, request: Request, request_id: UUID) -> Response:
         """Into the library, once everything on the checklist is there."""
         record = selectors.request_visible_to(request.user, request_id)
-        body = parsed(resources.MergeInput, request.data or {})
+        body = parsed(resources.MergeInput, request.data)
         requests.review_request_merge(user=signed_in(request.user), request=record, head=body.revision)
         return detail(request, record)
 

@@ -47,7 +47,7 @@ class NotificationsReadApi(APIView):
     )
     def post(self, request: Request) -> Response:
         """Marks these as read; without `ids` all."""
-        body = parsed(resources.NotificationsRead, request.data or {})
+        body = parsed(resources.NotificationsRead, request.data)
         notifications.notifications_read(user=signed_in(request.user), ids=body.ids)
         return Response(status=204)
 

@@ -146,7 +146,7 @@ class SendToAgentApi(APIView):
         Push its turn to take it in. The built-in policy says that it cannot follow words."""
         user = signed_in(request.user)
         thread = selectors.thread_visible_to(user, thread_id)
-        ask = parsed(resources.AgentAsk, request.data or {})
+        ask = parsed(resources.AgentAsk, request.data)
         run, follows, detail = agent.thread_send_to_agent(user=user, thread=thread, ask=ask)
         address = reverse("api:run", kwargs={"run_id": run.pk})
         answer = resources.AgentAsked(run=run.pk, follows_words=follows, detail=detail)
