@@ -42,7 +42,7 @@ describe.each(names)("%s", (name) => {
     const view = fold(EMPTY_RUN, events);
     expect(events.filter((it) => it.event.type === "run_ended")).toHaveLength(1);
     expect(view.ended?.best_turn).toBe(view.bestTurn);
-    expect(view.turns.every((turn) => turn.evaluation !== null)).toBe(true);
+    expect(view.turns.every((turn) => turn.evaluation !== null || turn.ending !== null)).toBe(true);
     const scores = view.turns.map((turn) => turnScore(turn) ?? -1);
     expect(scores[(view.bestTurn ?? 0) - 1]).toBe(Math.max(...scores));
   });

@@ -219,12 +219,27 @@ RECORDED = sorted(
 def test_recorded_runs_of_before_can_be_replayed(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", str(path), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert all(turn["source"] and turn["verdict"] for turn in document["turns"])
+    judged = [turn for turn in document["turns"] if not turn["ending"]]
+    assert all(turn["source"] and turn["verdict"] for turn in judged)
     assert main(["replay", str(path)]) == 0
     shown = capsys.readouterr().out
-    assert all(turn["reflection"].splitlines()[0] in shown for turn in document["turns"])
+    assert all(turn["reflection"].splitlines()[0] in shown for turn in judged)
     if path.parent.name == "recordings":
         assert all(turn["exchanges"] for turn in document["turns"])
+
+
+def test_a_recorded_search_says_its_branches(capsys: pytest.CaptureFixture[str]) -> None:
+    path = ROOT / "tests/fixtures/recordings/saxpy_searched.jsonl"
+    assert main(["replay", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "turn 4: First version (branch 4)" in shown
+    assert "turn 7: Make it run (branch 4, from turn 5)" in shown
+    assert "the same as turn 2: not judged again" in shown
+    assert "nothing more: the model has nothing left to try" in shown
+    assert main(["replay", str(path), "--json"]) == 0
+    turns = json.loads(capsys.readouterr().out)["turns"]
+    assert [turn["branch"] for turn in turns] == [1, 2, 3, 4, 4, 1, 4, 1, 4, 1]
+    assert [turn["turn"] for turn in turns if turn["same_as"]] == [3, 8]
 
 
 def test_a_damaged_recording_says_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ from webapp.cli.common import read_text
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Written by hand, ahead of generated ones.
-_FOLDERS = ("tests/fixtures/c_functions", "examples/c")
+_FOLDERS = {"c_functions": "tests/fixtures/c_functions", "examples": "examples/c"}
 COUNT = 60
 
 
@@ -35,23 +35,23 @@ class BenchTask:
 
 def default_tasks(count: int, seed: int) -> list[BenchTask]:
     """The functions of the tests and examples, then generated ones of all families in turn."""
-    found = [task for folder in _FOLDERS for task in _of_folder(ROOT / folder)]
+    found = [task for name, folder in _FOLDERS.items() for task in _of_folder(ROOT / folder, name)]
     return (found + list(islice(_generated(seed), max(count - len(found), 0))))[:count]
 
 
 def tasks_of(folder: Path) -> list[BenchTask]:
     """The .c and .py files of a folder, each with the .toml beside it. Raises TaskProblem where none is."""
-    found = list(_of_folder(folder))
+    found = list(_of_folder(folder, folder.name))
     if not found:
         raise TaskProblem(Problem(kind="no_file", message=f"{folder} has no .c or .py file to translate"))
     return found
 
 
-def _of_folder(folder: Path) -> Iterator[BenchTask]:
+def _of_folder(folder: Path, name: str) -> Iterator[BenchTask]:
     for path in sorted([*folder.glob("*.c"), *folder.glob("*.py")]):
         block = path.with_suffix(".toml")
         inputs = _inputs(block) if block.exists() else None
-        yield BenchTask(f"{folder.name}/{path.stem}", read_text(path), path.name, None, inputs)
+        yield BenchTask(f"{name}/{path.stem}", read_text(path), path.name, None, inputs)
 
 
 def _inputs(path: Path) -> Inputs:

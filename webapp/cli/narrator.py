@@ -9,20 +9,23 @@ from agent.events import (
     Log,
     Reflected,
     RunEnded,
+    RunStarted,
     Stage,
     ToolUsed,
     TurnEnded,
     TurnStarted,
 )
+from agent.trajectory import Turn
 from webapp.cli.output import say
 
 
-def _whence(event: TurnStarted) -> str:
-    """Where in a search a turn stands; nothing for a single trajectory."""
-    if event.branch == 1 and event.also_from is None:
-        return ""
-    parents = [str(turn) for turn in (event.base_turn, event.also_from) if turn is not None]
-    return f" (branch {event.branch}{', from ' + ' and '.join(parents) if parents else ''})"
+def whence(turn: TurnStarted | Turn, started: RunStarted | None) -> str:
+    """Where a turn stands: its branch in a search, and the turns it starts from."""
+    parents = [str(number) for number in (turn.base_turn, turn.also_from) if number is not None]
+    said = [f"from turn{'s' if len(parents) > 1 else ''} {' and '.join(parents)}"] if parents else []
+    if started is not None and started.strategy != "single":
+        said.insert(0, f"branch {turn.branch}" if turn.branch else "the given kernel")
+    return f" ({', '.join(said)})" if said else ""
 
 
 class Narrator:
@@ -30,6 +33,7 @@ class Narrator:
 
     def __init__(self) -> None:
         self._last = ""
+        self._started: RunStarted | None = None
 
     def __call__(self, event: Event) -> None:
         line = self._line(event)
@@ -37,11 +41,13 @@ class Narrator:
             say(line)
             self._last = line
 
-    @staticmethod
-    def _line(event: Event) -> str:
+    def _line(self, event: Event) -> str:
         match event:
+            case RunStarted():
+                self._started = event
+                return ""
             case TurnStarted():
-                return f"turn {event.turn}{_whence(event)}: {event.title}"
+                return f"turn {event.turn}{whence(event, self._started)}: {event.title}"
             case Stage():
                 return f"  {event.stage.replace('_', ' ')} {event.detail}".rstrip()
             case Log():

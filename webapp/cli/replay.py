@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from agent.events import RunStarted
 from agent.llm.record import Exchange, Recording
 from agent.trajectory import Turn
 from sandbox import client
@@ -21,6 +22,7 @@ from sandbox.errors import TaskProblem
 from sandbox.tasks.load import load_task
 from sandbox.types import Problem
 from webapp.cli.language_model import read_recording
+from webapp.cli.narrator import whence
 from webapp.cli.output import GOOD, NOT_GOOD, dump, printable, say
 
 
@@ -107,6 +109,11 @@ def _document(recording: Recording, turns: Sequence[Turn], again: dict[int, str]
             {
                 "turn": turn.number,
                 "title": turn.title,
+                "branch": turn.branch,
+                "base_turn": turn.base_turn,
+                "also_from": turn.also_from,
+                "same_as": turn.same_as,
+                "ending": turn.ending or None,
                 "plan": turn.plan,
                 "source": turn.source,
                 "verdict": turn.evaluation.verdict if turn.evaluation else None,
@@ -133,7 +140,7 @@ def _show(
         model = f" ({recording.head.model['model']})" if recording.head and recording.head.model else ""
         print(f"{started.task.name}: {started.policy}{model}, {started.backend}, {started.target}")
     for turn in turns:
-        print(printable("\n".join(_lines(turn, again.get(turn.number)))))
+        print(printable("\n".join(_lines(turn, trajectory.started, again.get(turn.number)))))
         if options.turn is not None:
             for exchange in recording.exchanges:
                 if exchange.turn == turn.number:
@@ -148,16 +155,20 @@ def _show(
         print(f"{trajectory.ended.reason.replace('_', ' ')}: {trajectory.ended.message}")
 
 
-def _lines(turn: Turn, again: str | None) -> Iterator[str]:
-    yield f"turn {turn.number}: {turn.title}" + (f" (from turn {turn.base_turn})" if turn.base_turn else "")
+def _lines(turn: Turn, started: RunStarted | None, again: str | None) -> Iterator[str]:
+    yield f"turn {turn.number}: {turn.title}{whence(turn, started)}"
     if turn.plan != turn.title:
         yield f"  plan: {turn.plan}"
     for used in turn.tools:
         yield f"  {used.tool}{'' if used.ok else ' refused'}: {used.observation.splitlines()[0][:120]}"
     if turn.evaluation is not None:
         yield f"  {turn.evaluation.verdict.replace('_', ' ')}: {turn.evaluation.message}"
+    elif turn.ending:
+        yield f"  {'KEEP' if turn.ending == 'keep' else 'nothing more'}: {turn.reason}"
     else:
         yield "  not judged"
+    if turn.same_as is not None:
+        yield f"  the same as turn {turn.same_as}: not judged again"
     if again is not None:
         yield f"  judged again: {again.replace('_', ' ')}"
     yield from (f"  {line}" for line in turn.reflection.splitlines())
