@@ -223,7 +223,7 @@ def _earlier(options: argparse.Namespace) -> list[Trial]:
 
 def emulator(options: argparse.Namespace) -> int:
     """How fast the emulator is: kernels without checks and with, beside serial C; and how fast it lowers."""
-    result = {"benchmark": "emulator", "machine": _machine(), **emulator_bench.measure(say)}
+    result = {"benchmark": "emulator", "machine": _machine(), **emulator_bench.measure(say, options.repeat)}
     if options.json:
         dump(result)
     else:

@@ -1,9 +1,11 @@
 """How fast the emulator is: `kernelwright bench emulator`.
 
 Speeds are work done (fused multiply-adds, elements) in a second of CPU time, from the difference between
-replays of few and of many launches, so that start and copies do not count. The kernels are this project's own
-(kernels.cu): they run without the jail, whose processes cannot be timed from outside. serial.c is the same
-work in C; numba_simulator.py the same kernels for Numba's simulator, where Numba is installed.
+replays of few and of many launches, so that start and copies do not count. Everything is measured in several
+rounds, and of each time the least is taken: neighbours on the same machine only ever slow things down, and
+what lies a round apart they do not slow down alike. The kernels are this project's own (kernels.cu): they run
+without the jail, whose processes cannot be timed from outside. serial.c is the same work in C;
+numba_simulator.py the same kernels for Numba's simulator, where Numba is installed.
 """
 
 from __future__ import annotations
@@ -68,68 +70,110 @@ def cases() -> list[Case]:
     ]
 
 
-def measure(say: Callable[[str], None]) -> dict[str, Any]:
-    """Everything; seconds are CPU seconds, speeds are units of work a second."""
+def measure(say: Callable[[str], None], rounds: int) -> dict[str, Any]:
+    """Everything, in `rounds`; seconds are CPU seconds, speeds are units of work a second."""
     with tempfile.TemporaryDirectory(prefix="kw-bench-") as scratch:
         folder = Path(scratch)
-        say("lowering")
-        lowering = _lowering(folder)
+        lowering = _Lowering(folder)
         ptx = _ptx("kernels.cu", folder)
-        say("serial C")
-        serial = {name: _serial(folder, command) for name, command in _SERIAL.items()}
-    say("Numba's simulator")
-    simulator = _simulator()
-    lowered = {mode: client.lower([ptx], Cancellation(), mode=mode) for mode in _MODES}
-    rows = []
-    for case in cases():
-        say(case.name)
-        row = _emulated(case, lowered)
-        for name, seconds in serial.items():
-            row[name] = case.work / seconds[case.name]
-        row["numba simulator"] = simulator.get(case.name)
-        rows.append(row)
-    return {"kernels": rows, "lowering": lowering, "numba": bool(simulator)}
+        lowered = {mode: client.lower([ptx], Cancellation(), mode=mode) for mode in _MODES}
+        programs = {name: _serial_program(folder, command) for name, command in _SERIAL.items()}
+        cells = [
+            _Cell(case, column, lowered[mode], count, threads)
+            for case in cases()
+            for column, (mode, count, threads) in _COLUMNS.items()
+        ]
+        others = _Least()
+        for number in range(1, rounds + 1):
+            say(f"round {number} of {rounds}")
+            lowering.again()
+            for name, program in programs.items():
+                others.take(name, _serial(program))
+            others.take("numba simulator", _simulator())
+            for cell in cells:
+                cell.again()
+    speeds = {(cell.column, cell.case.name): cell.speed() for cell in cells}
+    rows = [_row(case, speeds, others.seconds, lowered["checked"]) for case in cases()]
+    numba = rows[0]["numba simulator"] is not None
+    return {"rounds": rounds, "kernels": rows, "lowering": lowering.result(), "numba": numba}
+
+
+class _Least:
+    """The shortest time so far, by two names."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[tuple[str, str], float] = {}
+
+    def take(self, column: str, seconds: dict[str, float]) -> None:
+        for name, took in seconds.items():
+            self.seconds[column, name] = min(took, self.seconds.get((column, name), took))
 
 
 # The emulator -------------------------------------------------------------------------------------------
 
 _MODES: tuple[Mode, ...] = ("plain", "checked")
+_THREADS = os.cpu_count() or 1
+#: Column -> mode of the code, whether it counts, threads.
+_COLUMNS: dict[str, tuple[Mode, bool, int]] = {
+    "plain": ("plain", False, 1),
+    "checked": ("checked", True, 1),
+    "plain, all threads": ("plain", False, _THREADS),
+}
 
 
-def _emulated(case: Case, lowered: dict[Mode, Lowered]) -> dict[str, Any]:
-    threads = os.cpu_count() or 1
-    counted, _, _ = _run(case, lowered["checked"], launches=1, count=True, threads=1)
-    lanes = sum(line.active_lanes for line in counted.launches[0].lines)
-    plain = _speed(case, lowered["plain"], count=False)
-    checked = _speed(case, lowered["checked"], count=True)
-    return {
-        "kernel": case.name,
-        "unit": case.unit,
-        "lane instructions a unit": lanes / case.work,
-        "plain": plain,
-        "checked": checked,
-        "lane instructions a second": {
-            "plain": plain * lanes / case.work,
-            "checked": checked * lanes / case.work,
-        },
-        "threads": threads,
-        "plain, all threads": _speed(case, lowered["plain"], count=False, threads=threads),
-    }
+def _row(
+    case: Case,
+    speeds: dict[tuple[str, str], float],
+    others: dict[tuple[str, str], float],
+    checked: Lowered,
+) -> dict[str, Any]:
+    counted, _, _ = _run(case, checked, launches=1, count=True, threads=1)
+    lanes = sum(line.active_lanes for line in counted.launches[0].lines) / case.work
+    row: dict[str, Any] = {"kernel": case.name, "unit": case.unit, "lane instructions a unit": lanes}
+    row |= {column: speeds[column, case.name] for column in _COLUMNS}
+    row["lane instructions a second"] = {mode: row[mode] * lanes for mode in _MODES}
+    row["threads"] = _THREADS
+    row |= {name: case.work / others[name, case.name] for name in _SERIAL}
+    simulated = others.get(("numba simulator", case.name))
+    row["numba simulator"] = None if simulated is None else 1 / simulated
+    return row
 
 
-def _speed(case: Case, lowered: Lowered, *, count: bool, threads: int = 1) -> float:
-    """Work a second: of CPU time with one thread, of the clock with several."""
+class _Cell:
+    """A kernel in one mode: the least seconds of few and of many launches, which the first time finds out."""
 
-    def seconds(launches: int) -> float:
-        _, cpu, wall = _run(case, lowered, launches=launches, count=count, threads=threads)
-        return cpu if threads == 1 else wall
+    FEW = 1
 
-    few, many = 1, 3
-    while True:
-        took = seconds(few + many) - seconds(few)
-        if took >= SECONDS / threads or many > 1000:
-            return case.work * many / max(took, 1e-9)
-        many = min(4 * many, int(many * SECONDS / max(took, SECONDS / 100)) + 1)
+    def __init__(self, case: Case, column: str, lowered: Lowered, count: bool, threads: int) -> None:
+        self.case, self.column = case, column
+        self._lowered, self._count, self._threads = lowered, count, threads
+        self._many = 0
+        self._least = _Least()
+
+    def again(self) -> None:
+        if not self._many:
+            self._find_many()
+        self._least.take(
+            "seconds", {"few": self._seconds(self.FEW), "all": self._seconds(self.FEW + self._many)}
+        )
+
+    def speed(self) -> float:
+        """Work a second: of CPU time with one thread, of the clock with several."""
+        took = self._least.seconds["seconds", "all"] - self._least.seconds["seconds", "few"]
+        return self.case.work * self._many / max(took, 1e-9)
+
+    def _find_many(self) -> None:
+        """Launches whose time is no less than SECONDS."""
+        wanted, many = SECONDS / self._threads, 3
+        while (took := self._seconds(self.FEW + many) - self._seconds(self.FEW)) < wanted and many <= 1000:
+            many = min(4 * many, int(many * wanted / max(took, wanted / 100)) + 1)
+        self._many = many
+
+    def _seconds(self, launches: int) -> float:
+        _, cpu, wall = _run(
+            self.case, self._lowered, launches=launches, count=self._count, threads=self._threads
+        )
+        return cpu if self._threads == 1 else wall
 
 
 def _run(
@@ -175,19 +219,32 @@ def _replay(case: Case, launches: int, count: bool) -> Replay:
 # Lowering -----------------------------------------------------------------------------------------------
 
 
-def _lowering(folder: Path) -> dict[str, Any]:
+class _Lowering:
     """CPU seconds from PTX text to a shared object, the interpreter's start told apart."""
-    empty = json.dumps({"modules": [], "kernels": None, "mode": "plain"}).encode()
-    start = min(_lowering_seconds(empty) for _ in range(3))
-    rows = []
-    for name, steps in STEPS.items():
-        text = _ptx("lowering.cu", folder, f"-DSTEPS={steps}")
-        row: dict[str, Any] = {"about": name, "instructions": _instructions(text)}
-        for mode in _MODES:
-            request = json.dumps({"modules": [text], "kernels": None, "mode": mode}).encode()
-            row[mode] = max(0.0, min(_lowering_seconds(request) for _ in range(3)) - start)
-        rows.append(row)
-    return {"start": start, "rows": rows}
+
+    def __init__(self, folder: Path) -> None:
+        self._texts = {
+            about: _ptx("lowering.cu", folder, f"-DSTEPS={steps}") for about, steps in STEPS.items()
+        }
+        self._least = _Least()
+
+    def again(self) -> None:
+        nothing: dict[str, Any] = {"modules": [], "kernels": None, "mode": "plain"}
+        self._least.take("start", {"": _lowering_seconds(nothing)})
+        for about, text in self._texts.items():
+            for mode in _MODES:
+                request = {"modules": [text], "kernels": None, "mode": mode}
+                self._least.take(about, {mode: _lowering_seconds(request)})
+
+    def result(self) -> dict[str, Any]:
+        seconds = self._least.seconds
+        start = seconds["start", ""]
+        rows: list[dict[str, Any]] = [
+            {"about": about, "instructions": _instructions(text)}
+            | {mode: max(0.0, seconds[about, mode] - start) for mode in _MODES}
+            for about, text in self._texts.items()
+        ]
+        return {"start": start, "rows": rows}
 
 
 def _instructions(text: str) -> int:
@@ -195,14 +252,19 @@ def _instructions(text: str) -> int:
     return sum(line.endswith(";") and not line.startswith(".") for line in lines)
 
 
-def _lowering_seconds(request: bytes) -> float:
+def _lowering_seconds(request: dict[str, Any]) -> float:
     """CPU seconds of one compiler process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = {**os.environ, "PYTHONPATH": str(HERE.parents[2])}
     with client.memory_file("bench-product") as product:
         command = [sys.executable, "-m", "sandbox.emulator.lowering.compile", str(product)]
         subprocess.run(
-            command, input=request, pass_fds=[product], check=True, capture_output=True, env=environment
+            command,
+            input=json.dumps(request).encode(),
+            pass_fds=[product],
+            check=True,
+            capture_output=True,
+            env=environment,
         )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -224,28 +286,35 @@ _SERIAL = {
 }
 
 
-def _serial(folder: Path, command: Sequence[str]) -> dict[str, float]:
-    program = folder / "serial"
+def _serial_program(folder: Path, command: Sequence[str]) -> Path:
+    program = folder / f"serial-{command[0]}"
     subprocess.run([*command, str(HERE / "serial.c"), "-o", str(program)], check=True)
+    return program
+
+
+def _serial(program: Path) -> dict[str, float]:
+    """Seconds by kernel."""
     sizes = [str(SIDE), str(ITEMS), str(IMAGE)]
     printed = subprocess.run([str(program), *sizes], check=True, capture_output=True, text=True).stdout
     return {name: float(seconds) for name, seconds in (line.split() for line in printed.splitlines())}
 
 
 def _simulator() -> dict[str, float]:
-    """Work a second in Numba's simulator; empty without Numba."""
+    """Seconds for a unit of work in Numba's simulator; empty without Numba."""
     if importlib.util.find_spec("numba") is None:
         return {}
     command = [sys.executable, str(HERE / "numba_simulator.py")]
     environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
     printed = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
     rows = [line.split() for line in printed.splitlines()]
-    return {name: float(work) / float(seconds) for name, seconds, work in rows}
+    return {name: float(seconds) / float(work) for name, seconds, work in rows}
 
 
 def table(result: dict[str, Any]) -> str:
     """The result for people."""
     lines = [
+        f"The least time of {result['rounds']} rounds for each number.",
+        "",
         "G units of work a second a core; checked: with all checks and counters",
         "| kernel | unit | plain | checked | plain/checked | all cores, plain | gcc -O2 | g++ -O3 | Numba |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
