@@ -6,11 +6,14 @@
 namespace kw {
 namespace {
 
-// Between memory (one piece of Size * Count bytes a lane) and registers ([element][lane]).
+u64 number(const u8* at) { return reinterpret_cast<u64>(at); }
+
+// Between memory (one piece of Size * Count bytes a lane) and registers ([element][lane]). The base is a number: to a
+// null pointer nothing may be added, and GCC left out stores that did.
 template <u32 Size, u32 Count>
-inline void take(const Lanes& lanes, u8* base, u64 origin, u8* out) {
+inline void take(const Lanes& lanes, u64 base, u8* out) {
   for (int i = 0; i < lanes.count; ++i) {
-    const u8* from = base + (lanes.address[i] - origin);
+    const u8* from = reinterpret_cast<const u8*>(base + lanes.address[i]);
     if constexpr (Count == 1) {
       std::memcpy(out + lanes.lane[i] * Size, from, Size);
     } else {
@@ -22,8 +25,8 @@ inline void take(const Lanes& lanes, u8* base, u64 origin, u8* out) {
 }
 
 template <u32 Size, u32 Count>
-inline void put_lane(const Lanes& lanes, int i, u8* base, const u8* data) {
-  u8* to = base + lanes.address[i];
+inline void put_lane(const Lanes& lanes, int i, u64 base, const u8* data) {
+  u8* to = reinterpret_cast<u8*>(base + lanes.address[i]);
   if constexpr (Count == 1) {
     std::memcpy(to, data + lanes.lane[i] * Size, Size);
   } else {
@@ -34,7 +37,7 @@ inline void put_lane(const Lanes& lanes, int i, u8* base, const u8* data) {
 }
 
 template <u32 Size, u32 Count>
-inline void put(const Lanes& lanes, u8* base, const u8* data) {
+inline void put(const Lanes& lanes, u64 base, const u8* data) {
   in_store_order<Size * Count>(lanes, [&](int i) { put_lane<Size, Count>(lanes, i, base, data); });
 }
 
@@ -49,7 +52,7 @@ void load_global(Warp* warp, u32 site, Lanes& lanes, u8* out, bool counted = tru
     if (counted && warp->counts) count_global<Size * Count>(warp, site, lanes, common, false);
     if (counted) race_read(warp, site, lanes, Size * Count, common);
   }
-  take<Size, Count>(lanes, nullptr, 0, out);
+  take<Size, Count>(lanes, 0, out);
   if (!relaxed(warp, site)) return;
   race_acquire(warp);
   if (lanes.count) warp->spin.polled = lanes.address[0];
@@ -57,7 +60,7 @@ void load_global(Warp* warp, u32 site, Lanes& lanes, u8* out, bool counted = tru
 
 template <u32 Size, u32 Count>
 void store_global(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
-  if (!checked(warp)) return put<Size, Count>(lanes, nullptr, data);
+  if (!checked(warp)) return put<Size, Count>(lanes, 0, data);
   const Allocation* common = check_global<Size * Count>(warp, site, lanes);
   if (warp->counts) count_global<Size * Count>(warp, site, lanes, common, true);
   order_for_store<Size * Count>(lanes);
@@ -65,7 +68,7 @@ void store_global(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
     for (u32 k = 0; k < Count; ++k) std::memcpy(to + k * Size, data + (k * LANES + lanes.lane[i]) * Size, Size);
   };
   if (!store_watched<Size * Count>(warp, site, lanes, common, fill))
-    for (int i = 0; i < lanes.count; ++i) put_lane<Size, Count>(lanes, i, nullptr, data);
+    for (int i = 0; i < lanes.count; ++i) put_lane<Size, Count>(lanes, i, 0, data);
   mark_written<Size * Count>(warp, lanes, common);
 }
 
@@ -228,14 +231,14 @@ void load_shared(Warp* warp, u32 site, Lanes& lanes, u8* out) {
     shared_read<Size * Count>(warp, site, lanes);
     if (warp->counts) count_shared(warp, site, lanes, Size * Count);
   }
-  take<Size, Count>(lanes, warp->block->shared.bytes.data(), 0, out);
+  take<Size, Count>(lanes, number(warp->block->shared.bytes.data()), out);
   if (relaxed(warp, site)) race_acquire(warp);
 }
 
 template <u32 Size, u32 Count>
 void store_shared(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
   u8* bytes = warp->block->shared.bytes.data();
-  if (!checked(warp)) return put<Size, Count>(lanes, bytes, data);
+  if (!checked(warp)) return put<Size, Count>(lanes, number(bytes), data);
   check_shared<Size * Count>(warp, site, lanes);
   if (warp->counts) count_shared(warp, site, lanes, Size * Count);
   order_for_store<Size * Count>(lanes);
@@ -311,7 +314,7 @@ void load_local(Warp* warp, u32 site, Lanes& lanes, u8* out) {
   }
   to_local(warp, lanes);
   check_local_written<Size * Count>(warp, site, lanes);
-  take<Size, Count>(lanes, warp->locals, 0, out);
+  take<Size, Count>(lanes, number(warp->locals), out);
 }
 
 template <u32 Size, u32 Count>
@@ -319,7 +322,7 @@ void store_local(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
   if (checked(warp)) check_local<Size * Count>(warp, site, lanes);
   to_local(warp, lanes);
   mark_local<Size * Count>(warp, lanes);
-  put<Size, Count>(lanes, warp->locals, data);
+  put<Size, Count>(lanes, number(warp->locals), data);
 }
 
 // Generic addresses --------------------------------------------------------------------------------------------
@@ -335,7 +338,7 @@ void load_parameter(Warp* warp, u32 site, Lanes& lanes, u8* out) {
     return true;
   });
   poison_dropped<Size, Count>(lanes, out);
-  take<Size, Count>(lanes, const_cast<u8*>(warp->parameters), 0, out);
+  take<Size, Count>(lanes, number(warp->parameters), out);
 }
 
 template <u32 Size, u32 Count>

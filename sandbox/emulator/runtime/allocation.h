@@ -17,6 +17,9 @@ struct Allocation {
   bool in_heap = false;  // made by a kernel: another thread may free it at any time
   bool of_host = false;  // the host may change it while kernels run: managed, pinned, registered
   u32 origin = 0;        // in the heap: Heap::origins
+  // Of its first bytes so many are written, as far as was looked, which is between launches.
+  mutable u64 written_upto = 0;
+  bool written() const { return initialised || written_upto >= bytes; }  // every byte
   // Does it have marks of races? They are made at the first access.
   enum Tracking : u8 { UNKNOWN, TRACKED, UNTRACKED };
   mutable u8 tracking = UNKNOWN;

@@ -291,7 +291,7 @@ u32 read_global(Warp* warp, const Pattern& pattern, const BatchItem* items, u32 
   const Allocation* allocation = allocation_around(worker, first, last - first);
   if (!allocation) return 0;
   u32 done = 0;
-  bool known = allocation->initialised || !worker.launch.checked(INITCHECK);
+  bool known = allocation->written() || !worker.launch.checked(INITCHECK);
   if (!known)
     while (done < count && written<Size>(pattern, windows, items[done].offset)) ++done;
   else

@@ -124,16 +124,35 @@ inline const Allocation* allocation_around(Worker& worker, u64 at, u64 bytes) {
   return found;
 }
 
+// Do all lanes access this allocation, aligned?
+template <u32 Bytes>
+bool all_in(const Lanes& lanes, const Allocation* allocation) {
+  if (!allocation || allocation->bytes < Bytes) return false;
+  const u64 first = allocation->address, most = allocation->bytes - Bytes;
+  Flags bad{};
+  for (int start = 0; start < lanes.count; start += EIGHT) {
+    Eight at = load_eight(lanes.address + start);
+    bad |= first_flags(lanes.count - start) & ((at - first > most) | ((at & (Bytes - 1)) != 0));
+  }
+  return !any(bad);
+}
+
 // Finds the allocation of each lane and drops lanes that have none (addresses that the host lends become those at
 // which its memory is seen); the common case is that all share one, the one of the last access or of the one before.
 template <u32 Bytes>
 const Allocation* check_global(Warp* warp, u32 site, Lanes& lanes) {
+  Worker& worker = *warp->worker;
+  if (all_in<Bytes>(lanes, worker.hint)) return worker.hint;
+  if (all_in<Bytes>(lanes, worker.other_hint)) {
+    std::swap(worker.hint, worker.other_hint);
+    return worker.hint;
+  }
   Reached reached(lanes);
   if (reached.bits & (Bytes - 1)) drop_misaligned<Bytes>(warp, site, lanes, "global");
   const Device& device = *warp->worker->launch.device;
   u64 distance = reached.high - reached.low;
   if (reached.low <= reached.high && distance < RANGE_BYTES)
-    if (const Allocation* common = allocation_around(*warp->worker, reached.low, distance + Bytes)) return common;
+    if (const Allocation* common = allocation_around(worker, reached.low, distance + Bytes)) return common;
   if (device.lends()) {
     bool moved = false;
     for (int i = 0; i < lanes.count; ++i) {
@@ -226,12 +245,12 @@ bool all_have_written(const Lanes& lanes) {
 
 template <u32 Bytes>
 void check_written(Warp* warp, u32 site, const Lanes& lanes, const Allocation* common) {
-  if ((common && common->initialised) || !warp->worker->launch.checked(INITCHECK)) return;
+  if ((common && common->written()) || !warp->worker->launch.checked(INITCHECK)) return;
   if (common && all_have_written<Bytes>(lanes)) return;
   for (int i = 0; i < lanes.count; ++i) {
     u64 at = lanes.address[i];
     const Allocation* allocation = allocation_of(warp, common, at, Bytes);
-    if (allocation->initialised || any_written<Bytes>(Device::shadow(at))) continue;
+    if (allocation->written() || any_written<Bytes>(Device::shadow(at))) continue;
     Finding finding{.address = at, .space = "global", .fatal = false, .bytes = Bytes,
                     .allocation = allocation->name, .allocation_bytes = allocation->bytes};
     object(warp, site, lanes.lane[i], "uninitialised", std::move(finding), [&] {
@@ -244,10 +263,10 @@ void check_written(Warp* warp, u32 site, const Lanes& lanes, const Allocation* c
 
 template <u32 Bytes>
 void mark_written(Warp* warp, const Lanes& lanes, const Allocation* common) {
-  if (common && common->initialised) return;
+  if (common && common->written()) return;
   for (int i = 0; i < lanes.count; ++i) {
     const Allocation* allocation = allocation_of(warp, common, lanes.address[i], Bytes);
-    if (!allocation->initialised) std::memset(Device::shadow(lanes.address[i]), 1, Bytes);
+    if (!allocation->written()) std::memset(Device::shadow(lanes.address[i]), 1, Bytes);
   }
 }
 

@@ -105,7 +105,7 @@ std::string Device::allocate(u64 address, u64 bytes, const std::string& name, bo
       std::memset(shadow(address), 0, bytes);
     }
   }
-  Allocation made{address, bytes, name, true, initialised, Allocation::UNKNOWN};
+  Allocation made{.address = address, .bytes = bytes, .name = name, .live = true, .initialised = initialised};
   allocations_.insert(place(address), made);
   return "";
 }
@@ -211,19 +211,28 @@ Neighbour Device::neighbour(u64 at, u64 size) const {
 }
 
 bool Device::initialised(const Allocation& allocation, u64 at, u64 size) const {
-  return allocation.initialised || !size || !std::memchr(shadow(at), 0, size);
+  return allocation.written() || !size || !std::memchr(shadow(at), 0, size);
 }
 
 void Device::mark(const Allocation& allocation, u64 at, u64 size) {
-  if (!allocation.initialised) std::memset(shadow(at), 1, size);
+  if (!allocation.written()) std::memset(shadow(at), 1, size);
 }
 
 void Device::copy_marks(const Allocation& to, u64 to_at, const Allocation& from, u64 from_at, u64 size) {
   if (to.initialised) return;
-  if (from.initialised)
-    std::memset(shadow(to_at), 1, size);
-  else
-    std::memmove(shadow(to_at), shadow(from_at), size);
+  if (from.written()) return mark(to, to_at, size);
+  std::memmove(shadow(to_at), shadow(from_at), size);
+  to.written_upto = std::min(to.written_upto, to_at - to.address);  // what was copied may not be written
+}
+
+void Device::look_for_written() const {
+  for (const Allocation& allocation : allocations_) {
+    if (!allocation.live || allocation.written()) continue;
+    u64 from = allocation.written_upto;
+    const u8* start = shadow(allocation.address);
+    const void* bare = std::memchr(start + from, 0, allocation.bytes - from);
+    allocation.written_upto = bare ? static_cast<u64>(static_cast<const u8*>(bare) - start) : allocation.bytes;
+  }
 }
 
 u64 Device::checksum() const {

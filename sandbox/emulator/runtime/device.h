@@ -51,6 +51,8 @@ class Device {
 
   bool initialised(const Allocation& allocation, u64 at, u64 size) const;
   void mark(const Allocation& allocation, u64 at, u64 size);
+  // Allocations of which every byte is written by now need no looking at the shadow in the next launch.
+  void look_for_written() const;
   void copy_marks(const Allocation& to, u64 to_at, const Allocation& from, u64 from_at, u64 size);
 
   u64 checksum() const;  // of all that live allocations hold

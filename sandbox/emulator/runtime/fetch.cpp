@@ -111,7 +111,7 @@ struct Sampler {
   bool readable(u64 address, u32 bytes) const {
     Warp* warp = request.warp;
     const Allocation* allocation = request.allocation;
-    if (allocation->initialised || !checked(warp) || !warp->worker->launch.checked(INITCHECK)) return true;
+    if (allocation->written() || !checked(warp) || !warp->worker->launch.checked(INITCHECK)) return true;
     for (u32 at = 0; at < bytes; ++at)
       if (*Device::shadow(address + at)) return true;
     Finding finding{.address = address, .space = "global", .fatal = false, .bytes = bytes,

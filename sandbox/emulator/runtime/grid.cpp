@@ -88,6 +88,7 @@ GridOutcome run_grid(Module& module, Device& device, const LaunchRequest& reques
   launch.blocks = blocks;
   launch.watch.join(launch.workers);
   if (launch.count) device.clear_sectors();
+  if (launch.checked(INITCHECK) && module.checked) device.look_for_written();
   std::vector<std::unique_ptr<Worker>> workers;
   for (u64 i = 0; i < wanted; ++i) workers.push_back(std::make_unique<Worker>(launch));
   std::vector<std::thread> others;

@@ -90,6 +90,26 @@ inline double power_of_two(double x) {
   return p * scale;
 }
 
+// 1 / sqrt(x) of eight. A square root and a division in double precision are what kernels made of distances would spend
+// most of their time with; an estimate of 14 bits, twice improved, is as close.
+inline void inverse_roots(const float* from, float* to) {
+#ifdef __AVX512F__
+  constexpr __mmask8 all = 0xff;
+  __m512d x = _mm512_maskz_cvtps_pd(all, _mm256_loadu_ps(from)), half = _mm512_mul_pd(x, _mm512_set1_pd(0.5));
+  const __m512d estimate = _mm512_maskz_rsqrt14_pd(all, x);
+  __m512d root = estimate;
+  for (int step = 0; step < 2; ++step) {
+    __m512d error = _mm512_fnmadd_pd(_mm512_mul_pd(half, root), root, _mm512_set1_pd(0.5));
+    root = _mm512_fmadd_pd(root, error, root);
+  }
+  // Of zero and infinity the estimate is exact, and the steps made it NaN.
+  root = _mm512_mask_mov_pd(root, _mm512_cmp_pd_mask(root, root, _CMP_UNORD_Q), estimate);
+  _mm256_storeu_ps(to, _mm512_maskz_cvtpd_ps(all, root));
+#else
+  for (int i = 0; i < 8; ++i) to[i] = static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(from[i])));
+#endif
+}
+
 // double to float, rounded to odd: rounding that again to 16 bits is rounding once.
 float to_odd(double value) {
   float result = static_cast<float>(value);
@@ -305,7 +325,9 @@ void kw_lg2_f32(const float* a, float* out) { EACH out[i] = std::log2(a[i]); }
 void kw_sin_f32(const float* a, float* out) { EACH out[i] = std::sin(a[i]); }
 void kw_cos_f32(const float* a, float* out) { EACH out[i] = std::cos(a[i]); }
 void kw_tanh_f32(const float* a, float* out) { EACH out[i] = std::tanh(a[i]); }
-void kw_rsqrt_f32(const float* a, float* out) { EACH out[i] = static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(a[i]))); }
+void kw_rsqrt_f32(const float* a, float* out) {
+  for (int i = 0; i < LANES; i += 8) inverse_roots(a + i, out + i);
+}
 void kw_rcp_coarse_f64(const double* a, double* out) { EACH out[i] = upper_word(1.0 / upper_word(a[i])); }
 void kw_rsqrt_coarse_f64(const double* a, double* out) { EACH out[i] = upper_word(1.0 / __builtin_sqrt(upper_word(a[i]))); }
 void kw_rsqrt_f64(const double* a, double* out) { EACH out[i] = 1.0 / __builtin_sqrt(a[i]); }

@@ -45,6 +45,9 @@ void store_global(Warp* warp, u32 site, const Lanes& lanes, const Allocation* co
   mark_written<Bytes>(warp, lanes, common);
 }
 
+// What is added to addresses of a space, as a number: nothing may be added to a null pointer.
+u64 base_of(Warp* warp, char space) { return space == 's' ? reinterpret_cast<u64>(warp->block->shared.bytes.data()) : 0; }
+
 // Where the data of each lane's piece start: the checks drop lanes, the data stay where they are.
 struct Slots {
   u8 of[LANES];
@@ -83,9 +86,9 @@ int read_pieces(Warp* warp, u32 site, char space, Lanes lanes, u32 bytes, u8* da
       if (count) count_global<Bytes>(warp, site, lanes, common, false);
       race_read(warp, site, lanes, Bytes, common);
     }
-    const u8* base = space == 's' ? warp->block->shared.bytes.data() : nullptr;
+    u64 base = base_of(warp, space);
     for (int i = 0; i < lanes.count; ++i)
-      std::memcpy(data + slots.of[lanes.lane[i]] * Bytes, base + lanes.address[i], Bytes);
+      std::memcpy(data + slots.of[lanes.lane[i]] * Bytes, reinterpret_cast<const u8*>(base + lanes.address[i]), Bytes);
   });
   return lanes.count;
 }
@@ -100,8 +103,8 @@ void write_pieces(Warp* warp, u32 site, char space, Lanes lanes, u32 bytes, cons
       store_global<Bytes>(warp, site, lanes, common, piece);
       return;
     }
-    u8* base = space == 's' ? warp->block->shared.bytes.data() : nullptr;
-    for (int i = 0; i < lanes.count; ++i) std::memcpy(base + lanes.address[i], piece(i), Bytes);
+    u64 base = base_of(warp, space);
+    for (int i = 0; i < lanes.count; ++i) std::memcpy(reinterpret_cast<u8*>(base + lanes.address[i]), piece(i), Bytes);
   });
 }
 

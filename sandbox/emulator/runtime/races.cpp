@@ -166,11 +166,12 @@ RaceMark joined(const Access& access, RaceMark old, RaceMark mine) {
 
 std::optional<Access> begin(Warp* warp, u32 site, u32 bytes, const Allocation* common, RaceMark flags,
                             bool writes) {
+  std::optional<Access> access;  // returned as it is: copies of it cost more than what it is made for
   Launch& launch = warp->worker->launch;
-  if (!launch.races) return {};
+  if (!launch.races) return access;
   if (warp->module->sites[site].relaxed) flags |= RELAXED;
-  Access access{warp, launch.races, site, bytes, flags, writes, common};
-  if (common && !tracked(access, common)) return {};
+  access.emplace(Access{warp, launch.races, site, bytes, flags, writes, common});
+  if (common && !tracked(*access, common)) access.reset();
   return access;
 }
 

@@ -56,7 +56,7 @@ void put_rows(const u64 (&at)[2], const u8* data, const Allocation& allocation) 
         write_whole<Bytes>(to + i * Bytes, piece);
       }
     }
-    if (!allocation.initialised) std::memset(Device::shadow(at[h]), 1, All);
+    if (!allocation.written()) std::memset(Device::shadow(at[h]), 1, All);
   }
 }
 

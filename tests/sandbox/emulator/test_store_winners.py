@@ -140,7 +140,8 @@ def test_the_lane_that_a_gpu_keeps_is_kept(machine: Machine, name: str) -> None:
     assert len(runs) == len(expected)
     for run, (way, pattern, active_text, want) in zip(runs, expected, strict=True):
         assert run.result.status == "ok", (way, pattern, active_text, run.result)
-        assert (run.arrays["a2"].reshape(want.shape) == want).all(), (way, pattern, active_text)
+        found = run.arrays["a2"].reshape(want.shape)
+        assert (found == want).all(), (way, pattern, active_text)
 
 
 SAME = r"""

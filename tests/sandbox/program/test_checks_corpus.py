@@ -20,6 +20,7 @@ FAULTS: dict[str, tuple[str, str | None]] = {
     "null": ("null", "// of each link"),
     "use_after_free": ("use after free", "// still there?"),
     "uninitialised_global": ("uninitialised", "// to what?"),
+    "uninitialised_again": ("uninitialised", "// of what was copied"),
     "uninitialised_shared": ("uninitialised", "// the bin of the thread"),
     "uninitialised_local": ("uninitialised", "// one of nine"),
     "race_shared": ("race", "// a value each"),
