@@ -1094,13 +1094,16 @@ class ReviewComment(TypedDict):
 
 
 class ReviewRequestCreate(TypedDict):
-    """What `POST review-requests` takes: a revision, or a run with its turn (absent: the best one)."""
+    """What `POST review-requests` takes: a revision, a run with its turn (absent: the best one), or an
+    evaluation, whose candidate becomes a revision.
+    """
 
     title: str
     description: NotRequired[str]
     revision: NotRequired[str | None]
     run: NotRequired[str | None]
     turn: NotRequired[int | None]
+    evaluation: NotRequired[str | None]
     base: NotRequired[str | None]
     reviewers: NotRequired[list[str]]
     tags: NotRequired[list[str]]
