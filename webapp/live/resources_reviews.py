@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import Field, StrictInt
+from pydantic import AfterValidator, Field, StrictInt
 
 from sandbox.tasks.base import Language
 from sandbox.types import Data, Evaluation, Verdict
@@ -17,6 +17,16 @@ ReviewState = Literal["open", "approved", "changes_requested", "closed", "merged
 ReviewerState = Literal["waiting", "commented", "approved", "changes_requested", "stale"]
 ReviewVerdict = Literal["comment", "approve", "request_changes"]
 Side = Literal["old", "new"]
+
+
+def _storable(text: str) -> str:
+    if "\x00" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ValueError("is not text: it holds a NUL or half of a surrogate pair")
+    return text
+
+
+#: What somebody writes: text that every database takes.
+Words = Annotated[str, AfterValidator(_storable)]
 
 
 class Person(Data):
@@ -136,25 +146,25 @@ class ReviewRequestCreate(Data):
     """What `POST review-requests` takes: a revision, a run with its turn (absent: the best one), or an
     evaluation, whose candidate becomes a revision."""
 
-    title: str
-    description: str = ""
+    title: Words
+    description: Words = Field(default="", max_length=50_000)
     revision: UUID | None = None
     run: UUID | None = None
     turn: int | None = None
     evaluation: UUID | None = None
     base: UUID | None = None  # absent: what the library holds under this title, if anything
-    reviewers: list[str] = Field(default_factory=list, max_length=50)  # usernames
-    tags: list[str] = Field(default_factory=list, max_length=20)
+    reviewers: list[Words] = Field(default_factory=list, max_length=50)  # usernames
+    tags: list[Words] = Field(default_factory=list, max_length=20)
     rule: ApprovalRule | None = None
 
 
 class ReviewRequestPatch(Data):
     """What `PATCH review-requests/{id}` takes; what is absent stays as it is."""
 
-    title: str | None = None
-    description: str | None = None
-    reviewers: list[str] | None = Field(default=None, max_length=50)
-    tags: list[str] | None = Field(default=None, max_length=20)
+    title: Words | None = None
+    description: Words | None = Field(default=None, max_length=50_000)
+    reviewers: list[Words] | None = Field(default=None, max_length=50)
+    tags: list[Words] | None = Field(default=None, max_length=20)
     rule: ApprovalRule | None = None
 
 
@@ -162,7 +172,7 @@ class RevisionPush(Data):
     """A new head: an edited source, or a turn of a run that went on from here."""
 
     base_revision: UUID  # the head it was made from: 409 "code-moved" when that is another by now
-    source: str | None = None
+    source: Words | None = None
     run: UUID | None = None
     turn: int | None = None
 
@@ -176,7 +186,7 @@ class AnchorInput(Data):
     side: Side = "new"
     line: int = Field(ge=1)
     end_line: int = Field(ge=1)
-    quoted: str | None = None  # as the page shows it; 400 when the revision does not read so
+    quoted: Words | None = None  # as the page shows it; 400 when the revision does not read so
 
 
 class Anchor(Data):
@@ -202,8 +212,8 @@ class Evidence(Data):
     """A number or a check of the evaluation that a thread speaks of."""
 
     kind: Literal["metric", "check"]
-    name: str = Field(max_length=200)
-    value: str = Field(default="", max_length=500)  # filled in from the evaluation when absent
+    name: Words = Field(max_length=200)
+    value: Words = Field(default="", max_length=500)  # filled in from the evaluation when absent
 
 
 class Suggestion(Data):
@@ -211,7 +221,7 @@ class Suggestion(Data):
 
     line: int = Field(ge=1)
     end_line: int = Field(ge=1)
-    text: str
+    text: Words
 
 
 class ReviewComment(Data):
@@ -254,7 +264,7 @@ class ReviewThreadList(Data):
 
 class ThreadCreate(Data):
     anchor: AnchorInput
-    body: str = ""
+    body: Words = ""
     suggestion: Suggestion | None = None
     draft: bool = False
     evidence: Evidence | None = None
@@ -262,13 +272,13 @@ class ThreadCreate(Data):
 
 
 class CommentCreate(Data):
-    body: str = ""
+    body: Words = ""
     suggestion: Suggestion | None = None
     draft: bool = False
 
 
 class CommentPatch(Data):
-    body: str | None = None
+    body: Words | None = None
     suggestion: Suggestion | None = None
 
 
@@ -276,7 +286,7 @@ class SubmissionCreate(Data):
     """Publishes one's drafts as one review."""
 
     verdict: ReviewVerdict
-    body: str = ""
+    body: Words = ""
     revision: UUID  # the head it is about: 409 "code-moved" when that is another by now
 
 
@@ -304,7 +314,7 @@ class SuggestionsApply(Data):
 class AgentAsk(Data):
     turns: int | None = None  # absent: the policy's own default
     policy: Literal["builtin", "llm"] | None = None  # absent: that of the run the code is from
-    model: str | None = None
+    model: Words | None = None
 
 
 class AgentAsked(Data):
@@ -358,9 +368,9 @@ class CodeMoved(Data):
 class ReviewRuleWrite(Data):
     """Who is asked for which requests. Both patterns, where given, must fit; at least one is given."""
 
-    path_glob: str = Field(default="", max_length=200)  # of the file's name: "attention*", "*.c"
-    tag: str = Field(default="", max_length=50)
-    reviewers: list[str] = Field(min_length=1, max_length=50)
+    path_glob: Words = Field(default="", max_length=200)  # of the file's name: "attention*", "*.c"
+    tag: Words = Field(default="", max_length=50)
+    reviewers: list[Words] = Field(min_length=1, max_length=50)
 
 
 class ReviewRuleItem(Data):

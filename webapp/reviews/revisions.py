@@ -138,15 +138,10 @@ def said_by(evaluation: Evaluation) -> dict[str, Any]:
 
 def source_checked(source: str) -> str:
     """Raises ProblemError for what is no text or too long."""
-    try:
-        size = len(source.encode())
-    except UnicodeEncodeError:
-        raise ProblemError(400, "not-text", "source: it holds half of a surrogate pair") from None
+    size = len(source.encode())
     if size > settings.SOURCE_BYTES_MAX:
         limit = settings.SOURCE_BYTES_MAX
         raise ProblemError(413, "too-large", f"source: is {size} bytes; at most {limit} are taken")
-    if "\x00" in source:
-        raise ProblemError(400, "not-text", "source: it holds a NUL byte")
     if not source.strip():
         raise ProblemError(400, "invalid", "source: is empty")
     return source

@@ -30,7 +30,7 @@ def submission_create(*, user: User, request: ReviewRequest, data: SubmissionCre
     """Publishes the user's drafts. Raises ProblemError "code-moved" when the head is another by now,
     "own-work" for a verdict on what one has a hand in."""
     require(user, "review.comment" if data.verdict == "comment" else "review.write", request)
-    if len(data.body) > BODY_MAX or "\x00" in data.body:
+    if len(data.body) > BODY_MAX:
         raise ProblemError(400, "invalid", f"body: takes text of at most {BODY_MAX} characters")
     with changing(request) as locked:
         head_expected(locked, data.revision)
