@@ -119,10 +119,7 @@ def test_a_run_uses_a_card_of_another_machine(cluster: Cluster, card: HostCard) 
     [seconds] = charged(cluster, run)
     assert 0 < seconds < evaluation["seconds"]
     assert cluster.artifacts() == []  # what was handed over is gone with its use
-
-
-def test_a_given_candidate_uses_it_too(cluster: Cluster, card: HostCard) -> None:
-    cluster.gpu_worker(card)
+    # A candidate that was given to be judged uses it too.
     request = {"source": SAXPY, "filename": "saxpy.c", "candidate": RIGHT, "target": "sm_90"}
     given = cluster.browser.post("evaluations", request)["id"]
     until(lambda: cluster.browser.get(f"evaluations/{given}")["state"] == "finished")

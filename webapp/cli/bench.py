@@ -23,12 +23,13 @@ from agent.trajectory import Trajectory
 from agent.translate import TranslateRequest, translate
 from sandbox.agreement import run as agreement
 from sandbox.cancellation import Cancellation
+from sandbox.client import default_target
 from sandbox.emulator.bench import run as emulator_bench
 from sandbox.errors import TaskProblem
 from sandbox.gpu import bench as gpu_bench
 from sandbox.gpu.devices import NoDevice
 from sandbox.types import Problem
-from webapp.cli import bench_sort
+from webapp.cli import bench_judge, bench_sort
 from webapp.cli.bench_agent import add_agent_arguments, bench_agent
 from webapp.cli.bench_agent_table import table
 from webapp.cli.bench_cheats import judged_table, read_table
@@ -58,8 +59,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--results", type=Path, metavar="FILE", help="append each program's result; go on where it ends"
     )
-    parser.add_argument("--jobs", type=int, default=1, help="programs or runs at a time (default 1)")
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="programs, candidates or runs at a time (default 1)"
+    )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the page there, not to stdout")
+    parser.add_argument(
+        "--backend", choices=["auto", "emulator", "gpu"], default="auto", help="where judge runs candidates"
+    )
+    parser.add_argument("--no-timing", action="store_true", help="judge: right candidates are not timed")
     parser.add_argument("--no-build", action="store_true", help="take the programs as they were built")
     parser.add_argument("--exec-options", default="", metavar='"..."', help="for kernelwright exec")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
@@ -304,16 +311,37 @@ def agent(options: argparse.Namespace) -> int:
     return GOOD if complete else NOT_GOOD
 
 
+def judge(options: argparse.Namespace) -> int:
+    """Candidates judged a minute, --jobs at a time, --repeat rounds, with latencies and stages."""
+    if options.jobs < 1 or options.repeat < 1:
+        raise TaskProblem(Problem(kind="bad_option", message="--jobs and --repeat have to be 1 or more"))
+    result = bench_judge.measure(
+        say,
+        backend=options.backend,
+        target=default_target(options.backend),
+        jobs=options.jobs,
+        rounds=options.repeat,
+        timing=not options.no_timing,
+        only=[name for name in options.only.split(",") if name],
+    )
+    machine = _machine(used_gpu=result["backend"] == "gpu")
+    if options.json:
+        dump({"benchmark": "judge", "machine": machine, **result})
+    else:
+        print(f"{machine}\n\n{bench_judge.table(result)}")
+    return GOOD if not result["surprises"] else NOT_GOOD
+
+
 def _cell(text: str) -> str:
     return " ".join(text.replace("|", "\\|").split())
 
 
-def _machine() -> str:
+def _machine(*, used_gpu: bool = False) -> str:
     model = next(
         (line.split(":")[1].strip() for line in _cpuinfo() if line.startswith("model name")),
         platform.processor(),
     )
-    return f"{os.cpu_count()} cores, {model}, no GPU used"
+    return f"{os.cpu_count()} cores, {model}{'' if used_gpu else ', no GPU used'}"
 
 
 def _cpuinfo() -> Sequence[str]:
@@ -331,6 +359,7 @@ BENCHMARKS: dict[str, Callable[[argparse.Namespace], int]] = {
     "first-kernel": first_kernel,
     "functions": functions,
     "gpu": gpu,
+    "judge": judge,
     "programs": programs,
     "thrust-sort": thrust_sort,
 }
