@@ -63,9 +63,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--jobs", type=int, default=1, help="programs, candidates or runs at a time (default 1)"
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the page there, not to stdout")
-    parser.add_argument(
-        "--backend", choices=["auto", "emulator", "gpu"], default="auto", help="where judge runs candidates"
-    )
     parser.add_argument("--no-timing", action="store_true", help="judge: right candidates are not timed")
     parser.add_argument("--no-build", action="store_true", help="take the programs as they were built")
     parser.add_argument("--exec-options", default="", metavar='"..."', help="for kernelwright exec")

@@ -51,7 +51,12 @@ def add_agent_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--count", type=int, default=COUNT, metavar="N", help="how many of the default tasks")
     group.add_argument("--seed", type=int, default=5, help="of the generated ones among them (default 5)")
     group.add_argument("--turns", type=int, default=4, metavar="N", help="of each run (default 4)")
-    group.add_argument("--backend", choices=["auto", "emulator", "gpu"], default="auto")
+    group.add_argument(
+        "--backend",
+        choices=["auto", "emulator", "gpu"],
+        default="auto",
+        help="where candidates run; of judge too",
+    )
     group.add_argument(
         "--limit-seconds", type=float, metavar="S", help="stop then; the same command goes on with --results"
     )
