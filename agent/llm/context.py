@@ -40,7 +40,7 @@ Answer in this form:
 LESSON: one sentence on what the last measurement showed (from the second turn on)
 PLAN: one sentence on what this version changes, and why
 ```cuda
-the whole source, not a part of it
+// all of the source: includes, kernels and launch
 ```
 Where nothing is left to gain on a source that passed, answer instead with one line
 DONE: why

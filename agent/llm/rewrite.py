@@ -21,6 +21,8 @@ from sandbox.tasks.base import TaskSpec
 
 #: Turns in a row without a candidate before the run ends.
 PATIENCE = 3
+#: The prompt's last words: small models follow these, and may repeat those before.
+_ASKED = "Answer with a line PLAN: and then all of the source in one ```cuda block."
 #: Share of the prompt that observations may take.
 _OBSERVED = 0.2
 
@@ -75,7 +77,7 @@ class RewritePolicy:
             sections.append(context.Section(f"SKILL {skill.name}", skill.page(self.target), rank=6))
         observed = int(room * _OBSERVED)
         sections += context.state(trajectory, aim, prototype=self.spec.prototype, tokens=observed)
-        sections.append(context.aimed(aim, self.hint, self.instruction, "Write the whole source."))
+        sections.append(context.aimed(aim, self.hint, self.instruction, _ASKED))
         ledger = self.conversation.ledger
         user = context.fit(sections, room - ledger.estimate(system), ledger.estimate)
         shown = [skill.name for skill in in_prompt if f"[SKILL {skill.name}]" in user]
