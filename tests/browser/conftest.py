@@ -44,16 +44,25 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def link(jail: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The one-time link of a fresh server: SQLite, the worker in its process, an empty data folder."""
-    if not (ROOT / "webapp" / "static" / "ide" / ".vite" / "manifest.json").is_file():
-        missing("chromium", "the front end is not built: cd frontend && npm ci && npm run build")
-    home = tmp_path_factory.mktemp("served")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the server keeps what it has: an empty folder at first."""
+    return tmp_path_factory.mktemp("served")
+
+
+def own_services(home: Path) -> dict[str, str]:
+    """The environment of a server that needs nothing but itself: SQLite, the worker in its process."""
     unwanted = ("KERNELWRIGHT_DATABASE_URL", "KERNELWRIGHT_BROKER_URL", "KERNELWRIGHT_CHANNEL_URL")
     environment = {name: value for name, value in os.environ.items() if name not in unwanted}
-    environment |= {"KERNELWRIGHT_HOME": str(home), "PYTHONUNBUFFERED": "1"}
+    return environment | {"KERNELWRIGHT_HOME": str(home), "PYTHONUNBUFFERED": "1"}
+
+
+@pytest.fixture(scope="module")
+def link(jail: None, home: Path) -> Iterator[str]:
+    """The one-time link of a fresh server."""
+    if not (ROOT / "webapp" / "static" / "ide" / ".vite" / "manifest.json").is_file():
+        missing("chromium", "the front end is not built: cd frontend && npm ci && npm run build")
     command = shutil.which("kernelwright", path=str(ROOT / ".venv" / "bin")) or "kernelwright"
-    server = Process([command, "serve", "--port", "0"], environment, home / "server.log")
+    server = Process([command, "serve", "--port", "0"], own_services(home), home / "server.log")
     try:
         yield server.wait_for("/enter/").rpartition(" ")[2]
     finally:

@@ -50,7 +50,12 @@ class ReviewRequestsApi(APIView):
     @extend_schema(
         operation_id="review_requests_list",
         tags=TAGS,
-        parameters=[*PAGED, WORKSPACE, OpenApiParameter("state", str, enum=STATES)],
+        parameters=[
+            *PAGED,
+            WORKSPACE,
+            OpenApiParameter("state", str, enum=STATES),
+            OpenApiParameter("author", str, description="Only those that this user asked for, by name"),
+        ],
         responses={200: resources.ReviewRequestPage, 400: PROBLEM, **NOT_FOUND},
     )
     def get(self, request: Request) -> Response:
@@ -61,6 +66,10 @@ class ReviewRequestsApi(APIView):
             if state not in STATES:
                 raise ProblemError(400, "invalid", f"state: choose one of {', '.join(STATES)}")
             listed = listed.filter(state=state)
+        if (author := request.query_params.get("author")) is not None:
+            if "\x00" in author:
+                raise ProblemError(400, "invalid", "author: is no name of a user")
+            listed = listed.filter(author__username=author)
         records, links = page_of(NewestFirst(), listed, request, self)
         return Response(resources.ReviewRequestPage(results=serializers.request_summaries(records), **links))
 

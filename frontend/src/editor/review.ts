@@ -119,8 +119,7 @@ export class ReviewDiff {
       this.wanted = [];
       const model = (text: string) => monaco.editor.createModel(text, "cuda");
       this.editor.setModel({ original: model(old), modified: model(after.text) });
-      current?.original.dispose();
-      current?.modified.dispose();
+      if (current) disposeLater(current);
     }
     this.editor.getOriginalEditor().updateOptions({ ariaLabel: before?.name ?? after.name, lineNumbers: this.whole ? "off" : "on" });
     this.editor.getModifiedEditor().updateOptions({ ariaLabel: after.name });
@@ -270,9 +269,16 @@ export class ReviewDiff {
     for (const [key, zone] of this.zones) this.remove(key, zone);
     const model = this.editor.getModel();
     this.editor.dispose();
-    model?.original.dispose();
-    model?.modified.dispose();
+    if (model) disposeLater(model);
   }
+}
+
+/** The worker may be at work on them, and takes a text that is gone for a fault. */
+function disposeLater(model: monaco.editor.IDiffEditorModel): void {
+  setTimeout(() => {
+    model.original.dispose();
+    model.modified.dispose();
+  }, 10_000);
 }
 
 /** A selection that ends before a line's first character does not mean that line. */

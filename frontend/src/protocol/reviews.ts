@@ -19,7 +19,6 @@ import type {
   ThreadCreate,
 } from "../generated/events";
 import { ApiError, call, query, sameOrigin } from "./api";
-import { isRecord } from "./decode";
 
 const of = (id: string, rest = "") => `review-requests/${encodeURIComponent(id)}${rest}`;
 const thread = (id: string, rest: string) => `threads/${encodeURIComponent(id)}${rest}`;
@@ -125,7 +124,6 @@ export async function listSubmissions(id: string): Promise<ReviewSubmission[]> {
 
 /** Null for every other failure. The code on which something was said is not the newest any more. */
 export function codeMoved(error: unknown): CodeMoved | null {
-  if (!(error instanceof ApiError) || error.status !== 409 || !error.problem?.type.endsWith("code-moved")) return null;
-  const moved: unknown = (error.problem as unknown as Record<string, unknown>).code_moved;
-  return isRecord(moved) && typeof moved.head === "string" ? (moved as unknown as CodeMoved) : null;
+  if (!(error instanceof ApiError) || !error.problem?.type.endsWith("code-moved")) return null;
+  return error.problem.code_moved;
 }

@@ -1,4 +1,4 @@
-/** The lists of review requests: what waits on me, what I asked for, all of the workspace. */
+/** The lists of review requests: what waits on me, what I asked for, all of the workspace, what is in its library. */
 import { batch, computed, signal } from "@preact/signals";
 import type { ReviewRequestPage, ReviewRequestSummary, ReviewState, ReviewerState } from "../generated/events";
 import * as rest from "../protocol/reviews";
@@ -6,9 +6,9 @@ import { sayError } from "./notices";
 import type { Sign } from "./verdicts";
 import { slug } from "./workspaces";
 
-export type InboxTab = "waiting" | "mine" | "all";
+export type InboxTab = "waiting" | "mine" | "all" | "library";
 export const inboxTab = signal<InboxTab>("waiting");
-export const lists = signal<Readonly<Record<InboxTab, ReviewRequestPage | null>>>({ waiting: null, mine: null, all: null });
+export const lists = signal<Readonly<Record<InboxTab, ReviewRequestPage | null>>>({ waiting: null, mine: null, all: null, library: null });
 export const failed = signal<string | null>(null);
 export const waitingCount = computed(() => lists.value.waiting?.results.length ?? 0);
 
@@ -21,14 +21,15 @@ export function setMe(username: string): void {
 export async function loadInbox(): Promise<void> {
   const workspace = slug.value;
   try {
-    const [waiting, mine, all] = await Promise.all([
+    const [waiting, mine, all, library] = await Promise.all([
       rest.inbox(),
       rest.listRequests(workspace, { author: me }),
       rest.listRequests(workspace),
+      rest.listRequests(workspace, { state: "merged" }),
     ]);
     if (workspace !== slug.value) return;
     batch(() => {
-      lists.value = { waiting, mine, all };
+      lists.value = { waiting, mine, all, library };
       failed.value = null;
     });
   } catch (error) {
@@ -64,7 +65,8 @@ export function watchInbox(seconds = 20): () => void {
 export function noteRequest(request: ReviewRequestSummary): void {
   const change = (page: ReviewRequestPage | null) =>
     page && { ...page, results: page.results.map((it) => (it.id === request.id ? { ...it, ...request } : it)) };
-  lists.value = { waiting: change(lists.value.waiting), mine: change(lists.value.mine), all: change(lists.value.all) };
+  const { waiting, mine, all, library } = lists.value;
+  lists.value = { waiting: change(waiting), mine: change(mine), all: change(all), library: change(library) };
 }
 
 const STATES: Record<ReviewState, Sign> = {

@@ -12,11 +12,13 @@ const TABS: { id: InboxTab; title: string; words: string }[] = [
   { id: "waiting", title: "Waiting", words: "Waiting on me" },
   { id: "mine", title: "Mine", words: "Asked for by me" },
   { id: "all", title: "All", words: "All of the workspace" },
+  { id: "library", title: "Library", words: "What is in the library of the workspace" },
 ];
 
 const EMPTY: Record<InboxTab, string> = {
   waiting: "Nothing waits on you.",
   mine: "You have not asked for a review here. Open a run, choose a turn and press “Ask for review”.",
+  library: "Nothing is in the library yet. An approved review is merged into it.",
   all: "No review in this workspace yet. Open a run, choose a turn and press “Ask for review”.",
 };
 

@@ -41,7 +41,7 @@ export function ThreadView({ thread, placed }: { thread: ReviewThread; placed: b
         <span class="grow" />
         {thread.moved || thread.gone ? (
           <button type="button" class="link" onClick={() => void review.showOrigin(thread)}>
-            as it was on revision {review.numberOf(thread.anchor.revision) ?? "?"}
+            as on revision {review.numberOf(thread.anchor.revision) ?? "?"}
           </button>
         ) : null}
         <IconButton title="Copy a link to this thread" icon="link" onClick={() => void talk.copyLink(null, thread.id)} />
