@@ -2024,6 +2024,7 @@ class Operations(ABC):
     def review_requests_list(
         self,
         *,
+        author: str | None = None,
         cursor: str | None = None,
         limit: int | None = None,
         state: Literal["approved", "changes_requested", "closed", "merged", "open"] | None = None,
@@ -2035,7 +2036,13 @@ class Operations(ABC):
             self.call(
                 "GET",
                 "/api/v1/review-requests",
-                query={"cursor": cursor, "limit": limit, "state": state, "workspace": workspace},
+                query={
+                    "author": author,
+                    "cursor": cursor,
+                    "limit": limit,
+                    "state": state,
+                    "workspace": workspace,
+                },
             ),
         )
 
