@@ -64,18 +64,48 @@ def test_programs_are_built_run_and_judged_by_their_own_check(tmp_path: Path) ->
     assert (found["good"].findings, found["bad"].detail) == (0, "FAIL")
 
 
+ERROR = "kernelwright: error: out of bounds: write of 4 bytes"
+DIED = "kernelwright: the program died of signal 11 (SIGSEGV)"
+REFUSED = "kernelwright: f(int*) cannot be run: unsupported: wgmma"
+
+
 @pytest.mark.parametrize(
-    ("output", "outcome"),
+    ("code", "output", "outcome"),
     [
-        ("PASS", "passed"),
-        ("all 3 tests PASS, 1 FAILED", "wrong"),
-        ("the kernel failed as expected: PASS", "passed"),
-        ("kernelwright: error: assert: assertion `i < n` failed in f(int) (main.cu:2)\nPASS", "passed"),
-        ("kernelwright: unsupported: no such thing", "unsupported"),
+        (0, "PASS", "passed"),
+        (0, "all 3 tests PASS, 1 FAILED", "wrong"),
+        (0, "the kernel failed as expected: PASS", "passed"),
+        (0, "kernelwright: error: assert: assertion `i < n` failed in f(int) (main.cu:2)\nPASS", "passed"),
+        (0, "kernelwright: unsupported: no such thing", "unsupported"),
+        # Whatever a program printed, it has not passed when it then came to a bad end.
+        (1, f"{ERROR}\nPASS", "passed"),  # the checks' own exit code
+        (1, "PASS", "wrong"),
+        (3, f"{ERROR}\nPASS", "wrong"),
+        (3, "PASS", "wrong"),
+        (255, "PASS", "wrong"),  # it returned -1
+        (139, f"PASS\n{DIED}", "crashed"),
+        (137, "PASS\nkernelwright: ended: more than 4G of memory", "crashed"),
+        (-9, "PASS", "crashed"),
+        (None, "PASS", "too slow"),
+        (1, f"{REFUSED}\nPASS", "unsupported"),
+        (0, "PASS\nkernelwright: unsupported: cudaLaunchKernelExC", "unsupported"),
     ],
 )
-def test_what_a_program_says_of_itself(output: str, outcome: str) -> None:
-    assert _judge(Program("any", "", "PASS", ""), 0, output)[0] == outcome
+def test_what_a_program_says_of_itself(code: int | None, output: str, outcome: str) -> None:
+    assert _judge(Program("any", "", "PASS", ""), code, output)[0] == outcome
+
+
+@pytest.mark.parametrize(
+    ("code", "output", "outcome"),
+    [
+        (0, "12 ms", "passed"),
+        (1, ERROR, "passed"),
+        (1, "12 ms", "wrong"),
+        (134, "kernelwright: the program died of signal 6 (SIGABRT)", "crashed"),
+    ],
+)
+def test_a_program_without_a_check_passes_by_its_end(code: int, output: str, outcome: str) -> None:
+    assert _judge(Program("any", "", "-", ""), code, output)[0] == outcome
 
 
 def test_a_line_of_a_list_that_has_too_few_fields(tmp_path: Path) -> None:

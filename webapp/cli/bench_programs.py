@@ -32,6 +32,9 @@ from sandbox.types import Problem
 _FAILED = re.compile(r"\bFAIL(ED|URE)?\b(?! as expected)|\bmismatch\b|verification failed", re.IGNORECASE)
 #: What `kernelwright exec` says of a kernel, or a call, that is not emulated.
 _UNSUPPORTED = re.compile(r"^kernelwright: (?:unsupported: (.*)|.* cannot be run: (.*))$", re.MULTILINE)
+#: What it says of a program that a signal ended, and the exit codes of that: 128 + the signal's number.
+_DIED = re.compile(r"^kernelwright: the program died of (.*)$", re.MULTILINE)
+_ENDED_BY_SIGNAL = range(129, 128 + signal.NSIG)
 _BUILD_SECONDS = 900.0
 _KEPT = 4000  # characters of output kept in the result
 
@@ -192,21 +195,21 @@ def _executable(folder: Path, run: _Runner) -> str | None:
 def _judge(program: Program, code: int | None, output: str) -> tuple[str, str]:
     """Outcome and what there is to say about it, from the exit code of `kernelwright exec` and all output."""
     own = _own_output(output)
-    checked = program.check != "-"
-    if code is not None and checked and re.search(program.check, own) and not _FAILED.search(own):
-        return "passed", ""
     refused = _UNSUPPORTED.search(output)
     if refused:
         return "unsupported", _last_line(refused[1] or refused[2])
     if code is None:
         return "too slow", ""
-    died = re.search(r"^kernelwright: the program died of (.*)$", output, re.MULTILINE)
+    died = _DIED.search(output)
     if died:
         return "crashed", died[1]
-    if checked:
+    if code < 0 or code in _ENDED_BY_SIGNAL:  # ended by a limit, or `kernelwright exec` itself died
+        return "crashed", f"exit code {code}: {_last_line(output)}"
+    checked = program.check != "-"
+    if checked and (_FAILED.search(own) or not re.search(program.check, own)):
         return "wrong", _last_line(own)
-    if code == 0 or (code == 1 and _findings(output)):
-        return "passed", "no check of its own"
+    if code == 0 or (code == 1 and _findings(output)):  # 1 is what errors of the checks make of 0
+        return "passed", "" if checked else "no check of its own"
     return "wrong", f"exit code {code}: {_last_line(own)}"
 
 
