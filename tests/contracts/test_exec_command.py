@@ -117,6 +117,33 @@ def test_an_error_is_told_with_its_line_and_changes_the_exit_code(folder: Path) 
     assert "times" not in command("exec", "--stop-at-first", "./faulty", cwd=folder).stderr
 
 
+def test_a_source_with_an_error_is_told_with_its_line(folder: Path) -> None:
+    """Built and run in one go, as most people will."""
+    done = command("exec", "faulty.cu", cwd=folder)
+    assert (done.returncode, done.stdout) == (1, "done\n")
+    assert "error: out of bounds: write of 4 bytes" in done.stderr
+    assert f"at faulty.cu:{FAULTY_LINE}, in fill(float*), block (0,0,0), thread (100,0,0)" in done.stderr
+    assert "kernelwright: 1 error" in done.stderr
+
+
+def test_several_sources_make_one_program(tmp_path: Path) -> None:
+    (tmp_path / "kernel.cu").write_text(
+        "__global__ void fill(int *x) { x[threadIdx.x] = 3 * threadIdx.x; }\n"
+        "void start(int *x) { fill<<<1, 32>>>(x); }\n"
+    )
+    (tmp_path / "sum.cpp").write_text(
+        "int sum(const int *x, int n) { return n ? x[0] + sum(x + 1, n - 1) : 0; }\n"
+    )
+    (tmp_path / "main.cu").write_text(
+        "#include <cstdio>\nvoid start(int *);\nint sum(const int *, int);\n"
+        "int main() {\n  int host[32], *x;\n  cudaMalloc(&x, sizeof host);\n  start(x);\n"
+        "  cudaMemcpy(host, x, sizeof host, cudaMemcpyDeviceToHost);\n  cudaFree(x);\n"
+        '  printf("%d\\n", sum(host, 32));\n}\n'
+    )
+    done = command("exec", "main.cu", "kernel.cu", "sum.cpp", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1488\n", "")
+
+
 def test_the_report_is_one_json_document_and_the_programs_output_goes_to_stderr(folder: Path) -> None:
     done = command("exec", "--json", "./faulty", cwd=folder)
     report = json.loads(done.stdout)

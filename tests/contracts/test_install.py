@@ -127,6 +127,14 @@ def test_an_installed_command_judges(installed: Path, data: Path) -> None:
 
 
 @pytest.mark.usefixtures("jail")
+def test_an_installed_command_profiles(installed: Path, data: Path) -> None:
+    candidate = ROOT / "tests/fixtures/kernels/right/saxpy_plain.cu"
+    finished = kernelwright(installed, data, "profile", "--json", ROOT / "examples/c/saxpy.c", candidate)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert "global_load_sectors" in finished.stdout
+
+
+@pytest.mark.usefixtures("jail")
 def test_an_installed_command_says_what_the_machine_can_do(installed: Path, data: Path) -> None:
     finished = kernelwright(installed, data, "doctor")
     assert finished.returncode == 0, finished.stdout

@@ -146,3 +146,14 @@ def test_unknown_registers_do_not_limit_and_are_said_so() -> None:
     metrics = measure([saxpy()], [], SM_90, {})
     assert metrics.kernels[0].theoretical_occupancy == 1
     assert "registers unknown" in metrics.notes[list(metrics.families).index("occupancy")]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "waves", "idle"),
+    [(1, 1 / 1056, 1055 / 1056), (1056, 1.0, 0.0), (1320, 1.25, 0.75), (2112, 2.0, 0.0), (2904, 2.75, 0.25)],
+)
+def test_the_last_wave_is_idle_where_blocks_are_missing(blocks: int, waves: float, idle: float) -> None:
+    """An H200 holds 8 blocks of 256 threads on each of 132 SMs: 1,056 at once."""
+    [kernel] = measure([saxpy(warps=8 * blocks)], [compiled(32)], SM_90, {}).kernels
+    assert kernel.waves == pytest.approx(waves)
+    assert kernel.tail_fraction == pytest.approx(idle)

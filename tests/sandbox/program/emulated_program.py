@@ -37,22 +37,24 @@ class Ran:
         return self.returncode == 0 and not self.faults and not self.notes and not self.unsupported
 
 
-def build(source: Path, folder: Path, *nvcc_args: str, others: Sequence[Path] = ()) -> Path:
+def build(
+    source: Path, folder: Path, *nvcc_args: str, others: Sequence[Path] = (), target: str = "sm_90"
+) -> Path:
     product = folder / source.stem
     with program.build(
         [source, *others],
         nvcc_args=["-std=c++17", *nvcc_args],
-        target="sm_90",
+        target=target,
         keep=product,
         cancel=Cancellation(),
     ):
         return product
 
 
-def run(executable: Path, *arguments: str, seconds: float = 60, **options: Any) -> Ran:
+def run(executable: Path, *arguments: str, seconds: float = 60, target: str = "sm_90", **options: Any) -> Ran:
     """`options`: of `program.Options`. The program's current folder is the tests' own."""
     report = program.Report(lambda text: None, Demangler(), Profile())
-    settings = {"target": TARGETS["sm_90"], "threads": 2, "seconds": seconds, **options}
+    settings = {"target": TARGETS[target], "threads": 2, "seconds": seconds, **options}
     with _caught("stdout") as stdout, _caught("stderr") as stderr:
         ran = program.run(
             executable,
@@ -69,7 +71,7 @@ def run(executable: Path, *arguments: str, seconds: float = 60, **options: Any) 
         stdout=said[0],
         stderr=said[1],
         faults=[finding.model_dump() for finding in report.findings],
-        kernels=report.kernels(TARGETS["sm_90"]),
+        kernels=report.kernels(TARGETS[target]),
         notes=report.notes,
         unsupported=report.unsupported,
         summary=report.summary,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 from emulated_program import Ran, build, run
+
+from sandbox.targets import TARGETS
 
 PROGRAMS = Path(__file__).parent / "programs"
 TIMES = "times are of the emulation, not of a GPU"
@@ -45,6 +48,20 @@ def test_a_program_that_checks_itself(name: str, tmp_path: Path) -> None:
     assert (result.returncode, result.stderr) == (0, "")
     assert (errors(result), result.unsupported) == ([], {})
     assert result.notes == ([TIMES] if name == "streams" else [])
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_100", "sm_120"])
+@pytest.mark.parametrize("name", ["saxpy", "tiles"])
+def test_a_program_of_another_target(name: str, target: str, tmp_path: Path) -> None:
+    """Built for it, so that nvcc's PTX is another, and run with its limits."""
+    executable = build(PROGRAMS / f"{name}.cu", tmp_path, "-DONE_SIZE", target=target)
+    result = run(executable, target=target, profile=True)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert (errors(result), result.unsupported) == ([], {})
+    kernel, limits = result.kernels[0], TARGETS[target]
+    warps = math.prod(kernel.grid) * math.prod(kernel.block) / 32
+    held = kernel.theoretical_occupancy * limits.max_warps_per_sm * limits.sm_count
+    assert kernel.waves == pytest.approx(warps / held)
 
 
 def test_a_kernel_that_fails_ends_in_an_error_not_in_the_program(tmp_path: Path) -> None:
