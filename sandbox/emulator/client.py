@@ -22,7 +22,7 @@ from sandbox.errors import Cancelled, Judged
 from sandbox.home import cache, store
 from sandbox.limits import EMULATE
 
-__all__ = ["Buffer", "Lowered", "Mode", "Replay", "lower", "replay", "warm"]
+__all__ = ["Buffer", "Cpu", "Lowered", "Mode", "Replay", "lower", "replay", "warm"]
 
 _UNSUPPORTED = 3  # exit code of the compiler process
 _STACK_OVERFLOW = 4  # of the emulator
@@ -32,6 +32,8 @@ _SOURCES = Path(__file__).resolve().parent
 
 
 Mode = Literal["checked", "plain"]
+#: What code is written for: this machine's CPU, or any with AVX2, which need not have AVX-512.
+Cpu = Literal["native", "x86-64-v3"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ def lower(
     kernels: Iterable[tuple[int, str]] | None = None,
     *,
     mode: Mode = "checked",
+    cpu: Cpu = "native",
 ) -> Lowered:
     """Lowers kernels (module index, mangled name) of PTX texts; None: all. Cached on disk.
 
@@ -69,14 +72,14 @@ def lower(
     Raises Judged("unsupported") naming the instruction and its line; Cancelled; JailUnavailable.
     """
     cancel.check()
-    digest = hashlib.sha256(f"{_lowering_version()} {mode}".encode())
+    digest = hashlib.sha256(f"{_lowering_version()} {mode} {cpu}".encode())
     for text in modules:
         digest.update(f"{len(text)}\n{text}".encode())
     wanted = None if kernels is None else sorted(set(kernels))
     digest.update(f"kernels {wanted}".encode())
     entry = cache("lowered") / digest.hexdigest()[:40]
     if not (entry / _PRODUCT).exists():
-        store(entry, lambda folder: _compile(modules, wanted, folder, cancel, mode))
+        store(entry, lambda folder: _compile(modules, wanted, folder, cancel, mode, cpu))
     return Lowered(entry / _PRODUCT)
 
 
@@ -86,8 +89,9 @@ def _compile(
     folder: Path,
     cancel: Cancellation,
     mode: Mode,
+    cpu: Cpu,
 ) -> None:
-    request = json.dumps({"modules": modules, "kernels": kernels, "mode": mode}).encode()
+    request = json.dumps({"modules": modules, "kernels": kernels, "mode": mode, "cpu": cpu}).encode()
     with lowerer() as compiler:
         finished, product = compiler.lower(request, cancel)
     if finished.reason == "cancelled":

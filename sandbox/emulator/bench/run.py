@@ -229,11 +229,11 @@ class _Lowering:
         self._least = _Least()
 
     def again(self) -> None:
-        nothing: dict[str, Any] = {"modules": [], "kernels": None, "mode": "plain"}
+        nothing: dict[str, Any] = {"modules": [], "kernels": None, "mode": "plain", "cpu": "native"}
         self._least.take("start", {"": _lowering_seconds(nothing)})
         for about, text in self._texts.items():
             for mode in _MODES:
-                request = {"modules": [text], "kernels": None, "mode": mode}
+                request = {"modules": [text], "kernels": None, "mode": mode, "cpu": "native"}
                 self._least.take(about, {mode: _lowering_seconds(request)})
 
     def result(self) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """The compiler process: `python -m sandbox.emulator.lowering.compile FILE`.
 
 It loads all it needs, then reads its one request from standard input: JSON {"modules": [PTX, ...], "kernels":
-[[INDEX, NAME], ...] or null for all, "mode": "checked" or "plain"}. Lowered are these kernels (of the module
-of that index) and the functions that they can call; the shared object goes into the open file FILE.
+[[INDEX, NAME], ...] or null for all, "mode": "checked" or "plain", "cpu": "native" or LLVM's name of one}.
+Lowered are these kernels (of the module of that index) and the functions that they can call; the shared
+object goes into the open file FILE.
 
 It runs in the jail, since PTX of a candidate is hostile input. Exit code 0: done. 3: not supported, with one
 JSON line {"message", "line"} on standard output.
@@ -24,11 +25,13 @@ UNSUPPORTED = 3
 MOST_OPTIMISED = 1 << 20
 
 
-def cpu_features() -> str:
-    """LLVM's names of the features of the CPU that code is written for."""
+def cpu_and_features(cpu: str) -> tuple[str, str]:
+    """LLVM's names of a CPU and of what it can do beyond that name; "native" is the one this runs on."""
     import llvmlite.binding as llvm
 
-    return os.environ.get("KERNELWRIGHT_LLVM_FEATURES") or str(llvm.get_host_cpu_features().flatten())
+    if cpu != "native":
+        return cpu, ""
+    return llvm.get_host_cpu_name(), str(llvm.get_host_cpu_features().flatten())
 
 
 def vector_bits(features: str) -> int:
@@ -41,8 +44,8 @@ class Malformed(Exception):
     """LLVM does not take what was lowered: the PTX means nothing, though no handler saw it."""
 
 
-def emit_object(ir: str) -> bytes:
-    """LLVM IR text to an ELF object for this CPU. Raises Malformed."""
+def emit_object(ir: str, cpu: str = "native") -> bytes:
+    """LLVM IR text to an ELF object for a CPU. Raises Malformed."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -52,10 +55,11 @@ def emit_object(ir: str) -> bytes:
     except RuntimeError as error:
         raise Malformed(" ".join(str(error).split())[:200]) from error
     target = llvm.Target.from_default_triple()
+    name, features = cpu_and_features(cpu)
     machine = target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=cpu_features(),
-        opt=int(os.environ.get("KERNELWRIGHT_LLVM_OPT", "1" if len(ir) <= MOST_OPTIMISED else "0")),
+        cpu=name,
+        features=features,
+        opt=1 if len(ir) <= MOST_OPTIMISED else 0,
         reloc="pic",
         codemodel="small",
     )
@@ -67,14 +71,14 @@ def main(arguments: list[str]) -> int:
     from sandbox.emulator.lowering.module import lower_modules
     from sandbox.ptx.model import LINE_BITS, PtxError
 
-    bits = vector_bits(cpu_features())
     emit_object("define void @warm() { ret void }")
     request: dict[str, Any] = json.loads(sys.stdin.buffer.read())
-    kernels = request["kernels"]
+    kernels, cpu = request["kernels"], request["cpu"]
+    bits = vector_bits(cpu_and_features(cpu)[1])
     wanted = None if kernels is None else [(int(index), str(name)) for index, name in kernels]
     try:
         lowered = lower_modules(request["modules"], wanted, mode=request["mode"], vector_bits=bits)
-        product = emit_object(lowered.ir)
+        product = emit_object(lowered.ir, cpu)
     except Malformed as error:
         print(json.dumps({"message": f"unsupported: PTX that is not well formed: {error}", "line": 0}))
         return UNSUPPORTED

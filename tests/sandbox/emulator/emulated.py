@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from sandbox import toolchain
 from sandbox.cancellation import Cancellation
-from sandbox.emulator.client import Buffer, Lowered, Mode, Replay, lower, replay
+from sandbox.emulator.client import Buffer, Cpu, Lowered, Mode, Replay, lower, replay
 from sandbox.emulator.trace import DeviceFault, LaunchTrace, LineCounts, ReplayResult
 from sandbox.plan import DEVICE_BASE, GUARD_BYTES, Launch, LaunchPlan, Operation
 from sandbox.ptx import parameter_layout
@@ -63,11 +63,16 @@ class Machine:
     """A PTX module, lowered: some of its kernels or all, with more modules to link to."""
 
     def __init__(
-        self, ptx: str, *others: str, kernels: Sequence[str] | None = None, mode: Mode = "checked"
+        self,
+        ptx: str,
+        *others: str,
+        kernels: Sequence[str] | None = None,
+        mode: Mode = "checked",
+        cpu: Cpu = "native",
     ) -> None:
         self.layout = parameter_layout(ptx)
         chosen = None if kernels is None else [(0, name) for name in kernels]
-        self.lowered: Lowered = lower([ptx, *others], Cancellation(), chosen, mode=mode)
+        self.lowered: Lowered = lower([ptx, *others], Cancellation(), chosen, mode=mode, cpu=cpu)
 
     def prepare(
         self,

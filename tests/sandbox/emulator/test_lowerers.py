@@ -23,7 +23,9 @@ pytestmark = pytest.mark.usefixtures("jail")
 
 ROOT = Path(__file__).resolve().parents[3]
 PTX = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry empty()\n{\n  ret;\n}\n"
-REQUEST = json.dumps({"modules": [PTX], "kernels": [[0, "empty"]], "mode": "checked"}).encode()
+REQUEST = json.dumps(
+    {"modules": [PTX], "kernels": [[0, "empty"]], "mode": "checked", "cpu": "native"}
+).encode()
 
 
 def commands() -> Iterator[tuple[int, str]]:
