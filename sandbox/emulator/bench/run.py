@@ -219,6 +219,15 @@ def _replay(case: Case, launches: int, count: bool) -> Replay:
 # Lowering -----------------------------------------------------------------------------------------------
 
 
+#: What is lowered -> its mode and the CPU it is for.
+_LOWERINGS: dict[str, tuple[client.Mode, client.Cpu]] = {
+    "plain": ("plain", "native"),
+    "checked": ("checked", "native"),
+    "plain, without AVX-512": ("plain", "x86-64-v3"),
+    "checked, without AVX-512": ("checked", "x86-64-v3"),
+}
+
+
 class _Lowering:
     """CPU seconds from PTX text to a shared object, the interpreter's start told apart."""
 
@@ -232,16 +241,16 @@ class _Lowering:
         nothing: dict[str, Any] = {"modules": [], "kernels": None, "mode": "plain", "cpu": "native"}
         self._least.take("start", {"": _lowering_seconds(nothing)})
         for about, text in self._texts.items():
-            for mode in _MODES:
-                request = {"modules": [text], "kernels": None, "mode": mode, "cpu": "native"}
-                self._least.take(about, {mode: _lowering_seconds(request)})
+            for name, (mode, cpu) in _LOWERINGS.items():
+                request = {"modules": [text], "kernels": None, "mode": mode, "cpu": cpu}
+                self._least.take(about, {name: _lowering_seconds(request)})
 
     def result(self) -> dict[str, Any]:
         seconds = self._least.seconds
         start = seconds["start", ""]
         rows: list[dict[str, Any]] = [
             {"about": about, "instructions": _instructions(text)}
-            | {mode: max(0.0, seconds[about, mode] - start) for mode in _MODES}
+            | {name: max(0.0, seconds[about, name] - start) for name in _LOWERINGS}
             for about, text in self._texts.items()
         ]
         return {"start": start, "rows": rows}
@@ -333,7 +342,8 @@ def table(result: dict[str, Any]) -> str:
         lines.append(f"| {row['kernel']} | {rates['plain'] / 1e9:.2f} | {rates['checked'] / 1e9:.2f} |")
     start = result["lowering"]["start"]
     lines += ["", f"Lowering, CPU seconds without the {start:.2f} s in which Python starts:"]
-    lines += ["| PTX instructions | plain | checked |", "| --- | --- | --- |"]
+    lines += [f"| PTX instructions | {' | '.join(_LOWERINGS)} |", "| --- " * (1 + len(_LOWERINGS)) + "|"]
     for row in result["lowering"]["rows"]:
-        lines.append(f"| {row['instructions']:,} | {row['plain']:.2f} | {row['checked']:.2f} |")
+        cells = [f"{row['instructions']:,}", *(f"{row[name]:.2f}" for name in _LOWERINGS)]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

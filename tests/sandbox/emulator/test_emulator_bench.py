@@ -32,3 +32,21 @@ def test_a_cell_gets_no_slower_by_another_round(
     cell.again()
     assert all(0 < cell._least.seconds[key] <= seconds for key, seconds in first.items())
     assert cell.speed() > 0
+
+
+def test_lowering_is_timed_for_cpus_with_avx_512_and_without(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "STEPS", {"150": 5})
+    lowering = bench._Lowering(tmp_path_factory.mktemp("lowering"))
+    lowering.again()
+    result = lowering.result()
+    [row] = result["rows"]
+    assert 100 < row["instructions"] < 250
+    assert set(row) == {"about", "instructions", *bench._LOWERINGS}
+    assert {cpu for _, cpu in bench._LOWERINGS.values()} == {"native", "x86-64-v3"}
+    assert all(row[name] < 60 for name in bench._LOWERINGS)
+    assert any(row[name] > 0 for name in bench._LOWERINGS)
+    table = bench.table({"rounds": 1, "kernels": [], "lowering": result}).splitlines()
+    assert table[-3] == f"| PTX instructions | {' | '.join(bench._LOWERINGS)} |"
+    assert table[-1] == f"| {row['instructions']} | {' | '.join(f'{row[n]:.2f}' for n in bench._LOWERINGS)} |"
