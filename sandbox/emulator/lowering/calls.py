@@ -7,6 +7,7 @@ after the other.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,7 @@ def lower_call(build: FunctionLowering, instruction: Instruction) -> None:
     if place is None or place.function.entry:
         runtime = _RUNTIME.get(call.callee)
         if runtime is None:
-            raise build.unsupported(f"call of {call.callee}, which nothing here defines")
+            raise build.unsupported(_undefined(call.callee))
         runtime(build, call, given)
         return
     _require(build, place.function.name, prototype(place.function), given)
@@ -53,6 +54,16 @@ def lower_call(build: FunctionLowering, instruction: Instruction) -> None:
     build.emit(text)
     build.emit(f"br label %{on}")
     build.lines.append(f"{on}:")
+
+
+def _undefined(name: str) -> str:
+    """What nvcc leaves to a library of the device, in the words of the source."""
+    wanted = re.fullmatch(r"(?:__cudaCDP2|cuda)(\w+)", name)
+    if wanted is None:
+        return f"call of {name}, which nothing here defines"
+    if wanted[1].startswith(("GetParameterBuffer", "LaunchDevice")):
+        return "a kernel that launches kernels (<<<...>>> in device code): launch them from the host"
+    return f"call of cuda{wanted[1]} in a kernel: the CUDA runtime is there for the host alone"
 
 
 def _given(build: Builder, call: Call) -> Prototype:

@@ -26,6 +26,21 @@ int main() {
   cudaFree(out);
 }
 """
+PARENT = """
+#include <cstdio>
+__global__ void child(int *x) { *x = 1; }
+__global__ void parent(int *x) { child<<<1, 1>>>(x); }
+__global__ void asks(int *x) { *x = cudaGetLastError(); }
+int main() {
+  int *x;
+  cudaMalloc(&x, 4);
+  parent<<<1, 1>>>(x);
+  printf("%s\\n", cudaGetErrorName(cudaGetLastError()));
+  asks<<<1, 1>>>(x);
+  printf("%s\\n", cudaGetErrorName(cudaGetLastError()));
+  cudaFree(x);
+}
+"""
 
 pytestmark = pytest.mark.usefixtures("jail")
 
@@ -48,6 +63,17 @@ def test_an_instruction_is_refused_with_kernel_function_and_line(tmp_path: Path)
     [(kernel, why)] = result.unsupported.items()
     assert kernel == "_Z9inspectedPi"
     assert why == "unsupported: brkpt in _Z4stopv at line 4"
+
+
+def test_a_kernel_that_launches_kernels_is_refused_in_words_of_the_source(tmp_path: Path) -> None:
+    source = tmp_path / "parent.cu"
+    source.write_text(PARENT)
+    result = run(build(source, tmp_path, "-rdc=true"))
+    assert (result.returncode, result.stdout) == (0, "cudaErrorNotSupported\n" * 2)
+    launches, asks = result.unsupported["_Z6parentPi"], result.unsupported["_Z4asksPi"]
+    assert "a kernel that launches kernels (<<<...>>> in device code)" in launches
+    assert launches.endswith("in _Z6parentPi at line 4")
+    assert "cudaGetLastError in a kernel: the CUDA runtime is there for the host alone" in asks
 
 
 @pytest.mark.parametrize(
