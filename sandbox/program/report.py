@@ -28,7 +28,7 @@ Place = tuple[int, int, int]
 
 
 class Finding(BaseModel):
-    """One thing a check saw. What the runtime tells beyond the fields here is shown as it is."""
+    """One thing a check saw. What else the runtime tells is data alone: the message says it."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -163,9 +163,6 @@ class Report:
         if finding.address is not None:
             space = f" in {printable(finding.space)} memory" if finding.space else ""
             lines.append(f"    address {finding.address:#x}{space}")
-        lines += [
-            f"    {name}: {_value(value)}" for name, value in (finding.model_extra or {}).items() if value
-        ]
         if finding.count > 1:
             lines.append(f"    {finding.count:,} times")
         return "\n".join(lines)
@@ -187,11 +184,6 @@ class Report:
 def printable(text: str) -> str:
     """What a program's process said, without what could steer a terminal."""
     return "".join(c if c.isprintable() else " " for c in text)
-
-
-def _value(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, default=str)
-    return printable(text)[:_TEXT]
 
 
 def _triple(place: Place) -> str:
