@@ -21,7 +21,6 @@ struct Options {
     std::string mode = "checked";
     kw::u32 checks = 0;
     uint64_t seed = 0, sample_blocks = 0;
-    double seconds = 0;  // of all kernels together; 0: no limit
     int threads = 1;
 };
 
@@ -132,7 +131,6 @@ void Executing::configure() {
         if (fields[1] == "seed") options_.seed = std::strtoull(fields[2].c_str(), nullptr, 10);
         if (fields[1] == "profile") options_.profile = fields[2] == "1";
         if (fields[1] == "stop_at_first") options_.stop_at_first = fields[2] == "1";
-        if (fields[1] == "seconds") options_.seconds = std::atof(fields[2].c_str());
         if (fields[1] == "threads") options_.threads = std::atoi(fields[2].c_str());
     }
 }
@@ -153,7 +151,11 @@ cudaError_t Executing::allocate(Address address, size_t bytes, Memory kind) {
         if (!memory_.allocate(address, bytes, name, shared, 0).empty()) return cudaErrorMemoryAllocation;
         if (shared) memory_.share_with_host(address);
         return cudaSuccess;
-    } catch (const kw::OutOfMemory &) {
+    } catch (const kw::OutOfMemory &problem) {
+        if (said_.insert("no room").second)
+            note((std::string(problem.what()) + ". The machine has too little memory for it, --memory is too low, or the " +
+                  "program has more allocations than vm.max_map_count lets a process map")
+                     .c_str());
         return cudaErrorMemoryAllocation;
     }
 }
@@ -223,10 +225,10 @@ cudaError_t Executing::outside(const char *call, const std::string &access, Addr
 
 void Executing::bad_free(Address at, const char *call) {
     if (!on_device(reinterpret_cast<void *>(at))) {
-        report("invalid free", "of " + kw::hexadecimal(at) + ", which is no device memory", at, call);
+        report("bad free", "of " + kw::hexadecimal(at) + ", which is no device memory", at, call);
         return;
     }
-    report("invalid free", "of " + kw::hexadecimal(at) + ", " + memory_.neighbour(at, 1).where, at, call);
+    report("bad free", "of " + kw::hexadecimal(at) + ", " + memory_.neighbour(at, 1).where, at, call);
 }
 
 // A kernel that fails leaves its error to whatever is called next, as on the device.
@@ -262,11 +264,12 @@ cudaError_t Executing::launch(Launch launch) {
     options.multiprocessors = static_cast<kw::u32>(runtime().device["sm_count"]);
     if (options_.checks && !options_.stop_at_first) options.findings = &findings_;
     double began = kw::monotonic_seconds();
-    options.deadline = options_.seconds > 0 ? began + options_.seconds - used_ : INFINITY;
+    options.deadline = INFINITY;  // the jail keeps the time, also of what runs on the host
     kw::GridOutcome outcome = kw::run_grid(*code.module, memory_, request, options);
     used_ += kw::monotonic_seconds() - began;
     launches_++;
     report_findings(name);
+    for (const std::string &what : memory_.races().take_unwatched()) note(what.c_str());
     switch (outcome.end) {
     case kw::GridOutcome::End::fault:
         report_failure(*outcome.fault, name);
@@ -274,10 +277,7 @@ cudaError_t Executing::launch(Launch launch) {
         break;
     case kw::GridOutcome::End::unsupported:
         return unsupported(name.c_str(), outcome.message.c_str());
-    case kw::GridOutcome::End::timeout:
-        note(outcome.message.c_str());
-        runtime().sticky = cudaErrorLaunchTimeout;
-        break;
+    case kw::GridOutcome::End::timeout:  // there is no deadline
     case kw::GridOutcome::End::done:
         if (options.count) service_.ask("trace", outcome.trace);
         break;

@@ -6,8 +6,7 @@
 //     configure                           -> ok, and a file of lines: the tables of kernelwright_record (product,
 //                                            limit), and `option <name> <value>`
 //     module <id>             and PTX (a NUL between texts that were linked together)
-//                                         -> ok, and a file of `kernel` lines (registers 0: not known), or
-//                                            unsupported <message>
+//                                         -> ok, and a file of `kernel` lines (registers 0: not known)
 //     lower <id> <symbol> <mode>          -> ok, and the lowered library, or unsupported <message>, which the service
 //                                            has told the person
 //     fault | trace | finish  and JSON    -> ok

@@ -108,9 +108,7 @@ def _told(options: Options) -> dict[str, str]:
         "threads": str(options.threads),
         "profile": str(int(options.profile)),
         "sample_blocks": str(options.sample_blocks),
-        "seconds": "0",  # the jail keeps the time, also of what runs on the host
         "stop_at_first": str(int(options.stop_at_first)),
-        "leaks": str(int(options.leaks)),
         "target": options.target.arch,
     }
 

@@ -6,7 +6,6 @@ LANES = 32
 COUNTERS = 8  # 64-bit counters a site
 
 # Byte offsets in `struct Warp`.
-WARP_PARAMETERS = 0
 WARP_COUNTERS = 8
 WARP_INSTRUCTIONS = 16
 WARP_LIVE = 24
@@ -27,10 +26,8 @@ WARP_IN_ORDER = 112
 WARP_TID = 128  # u32[3][32]
 
 # Words in a function's scheduling state, before the arrays `waiting`, `parked` and `notes`, [blocks] each.
-STATE_MASK = 0
 STATE_TARGET = 1
 STATE_BLOCKS = 2
-STATE_ROTATE = 3
 STATE_LIVE = 4
 STATE_IS_KERNEL = 5
 STATE_LINE = 7

@@ -53,7 +53,7 @@ void load_global(Warp* warp, u32 site, Lanes& lanes, u8* out, bool counted = tru
     if (counted) race_read(warp, site, lanes, Size * Count, common);
   }
   take<Size, Count>(lanes, 0, out);
-  if (!relaxed(warp, site)) return;
+  if (!is_strong(warp, site)) return;
   race_acquire(warp);
   if (lanes.count) warp->spin.polled = lanes.address[0];
 }
@@ -183,7 +183,7 @@ bool load_regular(Warp* warp, u32 site, const u32* addresses, i64 offset, u8* ou
   if (shared.granule_shift != 2 || !regular<Bytes>(addresses, moved, shared.size, low) ||
       !regular<Bytes>(addresses + HALF, moved, shared.size, high))
     return false;
-  if (relaxed(warp, site)) return false;
+  if (is_strong(warp, site)) return false;
   shared.settle();
   Mark mine = own_mark(warp, 0, false, false);
   if (!read_half<Words>(shared, low, mine, newest) || !read_half<Words>(shared, high, mine + HALF, newest)) return false;
@@ -206,7 +206,7 @@ bool store_regular(Warp* warp, u32 site, const u32* addresses, i64 offset, const
       !regular<Bytes>(addresses + HALF, moved, shared.size, high) || low.uniform || high.uniform)
     return false;
   if (std::max(low.first, high.first) - std::min(low.first, high.first) < Bytes * HALF) return false;  // halves that meet
-  if (relaxed(warp, site)) return false;
+  if (is_strong(warp, site)) return false;
   shared.notes.before_write(shared, warp->warpid, addresses, offset, Bytes, warp->counts);
   Mark mine = own_mark(warp, 0, false, false);
   if (!write_half<Words>(shared, low, mine, newest) || !write_half<Words>(shared, high, mine + HALF, newest)) return false;
@@ -232,7 +232,7 @@ void load_shared(Warp* warp, u32 site, Lanes& lanes, u8* out) {
     if (warp->counts) count_shared(warp, site, lanes, Size * Count);
   }
   take<Size, Count>(lanes, number(warp->block->shared.bytes.data()), out);
-  if (relaxed(warp, site)) race_acquire(warp);
+  if (is_strong(warp, site)) race_acquire(warp);
 }
 
 template <u32 Size, u32 Count>
@@ -242,7 +242,7 @@ void store_shared(Warp* warp, u32 site, Lanes& lanes, const u8* data) {
   check_shared<Size * Count>(warp, site, lanes);
   if (warp->counts) count_shared(warp, site, lanes, Size * Count);
   order_for_store<Size * Count>(lanes);
-  SharedStores stores(warp, lanes, Size * Count, relaxed(warp, site));
+  SharedStores stores(warp, lanes, Size * Count, is_strong(warp, site));
   for (int i = 0; i < lanes.count; ++i) {
     u8 piece[Size * Count];
     for (u32 k = 0; k < Count; ++k) std::memcpy(piece + k * Size, data + (k * LANES + lanes.lane[i]) * Size, Size);

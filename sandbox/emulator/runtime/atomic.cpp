@@ -122,7 +122,7 @@ bool check_plain_atomics(Warp* warp, u32 site, const Lanes& lanes) {
       note_order(shared, shared.writers[granule], thread);
       note_order(shared, shared.readers[granule], thread);
     });
-  Mark mine = own_mark(warp, 0, warp->module->sites[site].relaxed, true);
+  Mark mine = own_mark(warp, 0, warp->module->sites[site].strong, true);
   each([&](u32 granule, u32 thread) { shared.write(granule, mine - warp->thread(0) + thread); });
   return true;
 }

@@ -30,7 +30,7 @@ void object(Warp* warp, u32 site, u32 lane, const char* kind, Finding finding, D
 inline char direction(const Warp* warp, u32 site) { return warp->module->sites[site].direction; }
 
 // Is the access volatile, or has it memory-model semantics?
-inline bool relaxed(const Warp* warp, u32 site) { return warp->module->sites[site].relaxed; }
+inline bool is_strong(const Warp* warp, u32 site) { return warp->module->sites[site].strong; }
 
 template <class Bad>
 void drop_lanes(Lanes& lanes, Bad&& bad) {
@@ -337,9 +337,9 @@ inline bool unordered(const Warp* warp, Mark mark, u32 epoch, u32 thread) {
   return mark_sync(mark) >= warp->synced;  // the same warp, and no __syncwarp since
 }
 
-inline Mark own_mark(const Warp* warp, u32 lane, bool relaxed, bool atomic) {
+inline Mark own_mark(const Warp* warp, u32 lane, bool strong, bool atomic) {
   return Mark{warp->block->shared.epoch} << MARK_EPOCH_SHIFT | Mark{warp->synced} << MARK_SYNC_SHIFT |
-         (relaxed ? MARK_RELAXED : 0) | (atomic ? MARK_ATOMIC : 0) | warp->thread(lane);
+         (strong ? MARK_STRONG : 0) | (atomic ? MARK_ATOMIC : 0) | warp->thread(lane);
 }
 
 inline void note_order(SharedMemory& shared, Mark mark, u32 thread) {
@@ -364,7 +364,7 @@ inline void unwritten(Warp* warp, u32 site, u32 lane, u64 at, u32 bytes) {
 template <u32 Bytes>
 void shared_read(Warp* warp, u32 site, const Lanes& lanes) {
   SharedMemory& shared = warp->block->shared;
-  bool strong = relaxed(warp, site);
+  bool strong = is_strong(warp, site);
   bool count = warp->counts;
   u32 rest = shared.granule_shift == 2 ? mark_reads(warp, lanes, Bytes, strong) : ~u32{0};
   for (int i = 0; i < lanes.count; ++i) {
@@ -377,7 +377,7 @@ void shared_read(Warp* warp, u32 site, const Lanes& lanes) {
     for (u32 granule = at >> shared.granule_shift; granule <= last; ++granule) {
       Mark writer = shared.writers[granule];
       written |= shared.written(writer);
-      if (unordered(warp, writer, shared.epoch, thread) && !(strong && writer & MARK_RELAXED) && at >= shared.reserved)
+      if (unordered(warp, writer, shared.epoch, thread) && !(strong && writer & MARK_STRONG) && at >= shared.reserved)
         race(warp, site, lanes.lane[i], at, "reads", mark_thread(writer));
       if (count) note_order(shared, writer, thread);
       shared.readers[granule] = with_reader(shared.readers[granule], mine);
@@ -390,19 +390,19 @@ void shared_read(Warp* warp, u32 site, const Lanes& lanes) {
 template <u32 Bytes>
 void shared_write(Warp* warp, u32 site, u32 lane, u32 at, const u8* data, bool atomic) {
   SharedMemory& shared = warp->block->shared;
-  bool strong = relaxed(warp, site);
+  bool strong = is_strong(warp, site);
   u32 thread = warp->thread(lane);
   Mark mine = own_mark(warp, lane, strong, atomic);
   u32 last = (at + Bytes - 1) >> shared.granule_shift;
   for (u32 granule = at >> shared.granule_shift; granule <= last; ++granule) {
     Mark writer = shared.writers[granule], reader = shared.readers[granule];
-    bool excused = (atomic && writer & MARK_ATOMIC) || (strong && writer & MARK_RELAXED) || at < shared.reserved;
+    bool excused = (atomic && writer & MARK_ATOMIC) || (strong && writer & MARK_STRONG) || at < shared.reserved;
     if (!excused && unordered(warp, writer, shared.epoch, thread)) {
       // Threads that store the same value do not harm each other.
       bool same = data && std::memcmp(&shared.bytes[at], data, Bytes) == 0;
       race(warp, site, lane, at, "writes", mark_thread(writer), same);
     }
-    if (unordered(warp, reader, shared.epoch, thread) && !(strong && reader & MARK_RELAXED) && at >= shared.reserved)
+    if (unordered(warp, reader, shared.epoch, thread) && !(strong && reader & MARK_STRONG) && at >= shared.reserved)
       race(warp, site, lane, at, "writes", reader & MARK_SEVERAL_WARPS ? ~u32{0} : mark_thread(reader));
     if (warp->counts) {
       note_order(shared, writer, thread);

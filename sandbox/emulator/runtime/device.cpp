@@ -16,6 +16,7 @@ constexpr u64 PAGE = 4096;
 constexpr u64 SLACK = 64;  // bytes past an allocation's end that a vector load of its last ones may read
 constexpr u64 SPARSE = u64{1} << 30;  // larger memory may be touched here and there alone
 constexpr u64 LARGE_MARKS = 1 << 20;
+constexpr size_t MANY = 8192;  // allocations beyond which those close together share a mapping: the kernel limits mappings
 constexpr u64 FAR = 1 << 20;  // beyond this distance, or its own size, an allocation is not worth naming
 
 void reserve(u64 base, u64 bytes) {
@@ -38,9 +39,12 @@ bool open(u64 from, u64 to) {
 void forget(u64 from, u64 to) {
   from &= ~(PAGE - 1);
   to = (to + PAGE - 1) & ~(PAGE - 1);
-  // A new mapping also gives the pages back and takes them off RLIMIT_DATA.
-  mmap(reinterpret_cast<void*>(from), to - from, PROT_NONE,
-       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  // A new mapping also gives the pages back and takes them off RLIMIT_DATA. Where the process has as many mappings as
+  // it may have, the pages at least are given back, and are zero when they are used again.
+  void* at = reinterpret_cast<void*>(from);
+  if (mmap(at, to - from, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED) return;
+  madvise(at, to - from, MADV_DONTNEED);
+  mprotect(at, to - from, PROT_NONE);
 }
 
 // Large ranges are given back where they are whole pages, so that what nobody touches takes no memory.
@@ -93,13 +97,16 @@ std::string Device::allocate(u64 address, u64 bytes, const std::string& name, bo
   while (last != allocations_.end() && overlaps(*last)) ++last;
   for (auto other = first; other != last; ++other)
     if (other->live) return "an allocation over " + other->name;
-  allocations_.erase(first, last);
+  first = allocations_.erase(first, last);
   if (bytes) {
     u64 end = address + bytes + SLACK;
-    bool opened = open(address, end) && open(sector_place(LOADED_BASE, address), sector_place(LOADED_BASE, end) + SLACK) &&
+    bool many = allocations_.size() >= MANY && first != allocations_.begin() && std::prev(first)->live;
+    u64 from = many ? gap_before(first, address) : address;  // the gap makes one mapping of the two
+    bool opened = open(from, end) && open(sector_place(LOADED_BASE, address), sector_place(LOADED_BASE, end) + SLACK) &&
                   open(sector_place(STORED_BASE, address), sector_place(STORED_BASE, end) + SLACK);
-    if (!initialised) opened = opened && open(address + SHADOW_OFFSET, end + SHADOW_OFFSET);
-    if (!opened) throw OutOfMemory("no room here for " + with_commas(bytes) + " bytes (" + name + ")");
+    if (!initialised) opened = opened && open(from + SHADOW_OFFSET, end + SHADOW_OFFSET);
+    int why = errno;
+    if (!opened) throw OutOfMemory("no room here for " + with_commas(bytes) + " bytes (" + name + "): " + std::strerror(why));
     if (!initialised && poison) {
       std::memset(pointer(address), poison, bytes);
       std::memset(shadow(address), 0, bytes);
@@ -115,6 +122,25 @@ std::vector<Allocation>::iterator Device::place(u64 address) {
                           [](const Allocation& a, u64 value) { return a.address < value; });
 }
 
+// Where the pages begin that nothing lives on before `address`, as far as the allocation before this place: one that is
+// dead may have left its pages open (see forget). `address` itself where that allocation lies far away.
+u64 Device::gap_before(std::vector<Allocation>::const_iterator here, u64 address) const {
+  if (here == allocations_.begin()) return address;
+  const Allocation& before = *std::prev(here);
+  u64 from = (before.end() + SLACK + PAGE - 1) & ~(PAGE - 1);
+  if (from > address || address - from > 2 * GUARD_BYTES) return address;
+  return before.live ? from : before.address;
+}
+
+// The same, after it.
+u64 Device::gap_after(std::vector<Allocation>::const_iterator here, u64 end) const {
+  if (std::next(here) == allocations_.end()) return end;
+  const Allocation& after = *std::next(here);
+  u64 to = after.address & ~(PAGE - 1);
+  if (to < end || to - end > 2 * GUARD_BYTES) return end;
+  return after.live ? to : after.end() + SLACK;
+}
+
 std::string Device::release(u64 address) {
   auto found = place(address);
   if (found == allocations_.end() || found->address != address || !found->live)
@@ -128,9 +154,10 @@ std::string Device::discard(u64 address) {
   std::string problem = release(address);
   auto found = place(address);
   if (!problem.empty() || !found->bytes) return problem;
-  u64 end = found->end() + SLACK;
-  forget(address, end);
-  if (!found->initialised) forget(address + SHADOW_OFFSET, end + SHADOW_OFFSET);
+  bool many = allocations_.size() >= MANY;  // then its gaps may be open
+  u64 end = found->end() + SLACK, from = many ? gap_before(found, address) : address, to = many ? gap_after(found, end) : end;
+  forget(from, to);
+  if (many || !found->initialised) forget(from + SHADOW_OFFSET, to + SHADOW_OFFSET);
   return "";
 }
 
@@ -149,12 +176,16 @@ u64 Device::seen(u64 at) const {
 void Device::clear() {
   images.clear();
   lent_.clear();
+  bool many = allocations_.size() >= MANY;  // then gaps may be open; with them all is one piece, growing from its start
+  size_t number = 0;
   for (const Allocation& allocation : ranges()) {
+    auto here = allocations_.cbegin() + static_cast<std::ptrdiff_t>(number++);  // the end for the heap, which comes last
     races_.forget(allocation);
     if (!allocation.bytes) continue;
     u64 end = allocation.end() + SLACK;
-    forget(allocation.address, end);
-    if (!allocation.initialised) forget(allocation.address + SHADOW_OFFSET, end + SHADOW_OFFSET);
+    u64 from = many && here != allocations_.cend() ? gap_before(here, allocation.address) : allocation.address;
+    forget(from, end);
+    if (many || !allocation.initialised) forget(from + SHADOW_OFFSET, end + SHADOW_OFFSET);
     for (u64 base : {LOADED_BASE, STORED_BASE})
       forget(sector_place(base, allocation.address), sector_place(base, end) + SLACK);
   }

@@ -85,6 +85,8 @@ class Device {
     u64 bytes, seen;
   };
   std::vector<Allocation> ranges() const;
+  u64 gap_before(std::vector<Allocation>::const_iterator here, u64 address) const;
+  u64 gap_after(std::vector<Allocation>::const_iterator here, u64 end) const;
   std::vector<Allocation>::iterator place(u64 address);  // of the first allocation that does not lie before
 
   RaceMemory races_;

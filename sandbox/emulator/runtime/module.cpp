@@ -45,7 +45,7 @@ Site parse_site(std::istringstream& words) {
   site.space = has(".global") ? 'g' : has(".shared") ? 's' : has(".local") ? 'l' : has(".const") ? 'c' : 'x';
   site.direction = opcode.starts_with("st") ? 's' : opcode.starts_with("ld") ? 'l' : 'a';
   if (has(".release") || has(".acq_rel")) site.releases = has(".cta") ? Site::BLOCK : Site::DEVICE;
-  site.relaxed = has(".mmio") || has(".acq_rel") || has(".volatile") || has(".relaxed") || has(".acquire") || has(".release");
+  site.strong = has(".mmio") || has(".acq_rel") || has(".volatile") || has(".relaxed") || has(".acquire") || has(".release");
   return site;
 }
 

@@ -54,7 +54,7 @@ struct Site {
   u32 line;  // a place
   char space = 'x';     // of accesses: g, s, l, c, x, p
   char direction = 'l';  // of accesses: l, s, a
-  bool relaxed = false;  // volatile or with memory-model semantics
+  bool strong = false;  // volatile or with memory-model semantics
   enum Release : u8 { NONE, BLOCK, DEVICE } releases = NONE;  // what came before is visible to these when it is done
 };
 

@@ -10,7 +10,7 @@ namespace kw::race_marks {
 constexpr int SEGMENT_SHIFT = RACE_SEGMENT_SHIFT, SECOND_SHIFT = 16, THREAD_SHIFT = 30, EPOCH_SHIFT = 24, SYNC_SHIFT = 18, SITE_SHIFT = 11;
 constexpr RaceMark SEGMENT_BITS = 0xff'ffff, EPOCH_LIMIT = 63, SYNC_LIMIT = 63;
 constexpr RaceMark ATOMIC = 1 << 4;
-constexpr RaceMark RELAXED = 1 << 5;      // volatile or ordered
+constexpr RaceMark ORDERED = 1 << 5;      // volatile or ordered
 constexpr RaceMark SILENT = 1 << 6;       // a write of the value that was there
 constexpr RaceMark LANES_MARK = 1 << 7;   // several lanes of the warp
 constexpr RaceMark WARPS = 1 << 8;        // several warps of the block
@@ -18,7 +18,7 @@ constexpr RaceMark BLOCKS = 1 << 9;       // several blocks; of readers only
 constexpr RaceMark NARROW = 1 << 10;      // of less than the granule, perhaps by several
 constexpr RaceMark SITES = 1 << (18 - SITE_SHIFT);
 constexpr RaceMark SEVERAL = LANES_MARK | WARPS | BLOCKS;
-constexpr RaceMark STRONG = ATOMIC | RELAXED;
+constexpr RaceMark STRONG = ATOMIC | ORDERED;
 constexpr RaceMark BYTES_MASK = 15;
 constexpr RaceMark OWNER = SEGMENT_BITS << SEGMENT_SHIFT | RaceMark{1023} << THREAD_SHIFT;
 constexpr RaceMark THREAD = RaceMark{1023} << THREAD_SHIFT;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 namespace kw {
 using namespace race_marks;
@@ -14,6 +15,7 @@ namespace {
 constexpr u64 SEGMENTS = u64{1} << 24;
 constexpr u64 SEGMENT_CHUNK = 1 << 15;
 constexpr u64 MOST_TRACKED = u64{512} << 20;  // bytes of device memory with marks, which take four times that
+constexpr size_t MOST_ALLOCATIONS = 6000;      // each takes four mappings, which the kernel limits
 
 void reserve(u64 base, u64 bytes) {
   void* got = mmap(reinterpret_cast<void*>(base), bytes, PROT_NONE,
@@ -69,9 +71,11 @@ bool RaceMemory::open_segments(u64 upto) {
 }
 
 u32 RaceMemory::new_segment(u64 block, u32 epoch) {
-  if (next_.load(std::memory_order_relaxed) >= SEGMENTS) return 0;
-  u64 number = next_.fetch_add(1);
-  if (number >= SEGMENTS || (number >= opened_.load(std::memory_order_acquire) && !open_segments(number))) return 0;
+  u64 number = next_.load(std::memory_order_relaxed) < SEGMENTS ? next_.fetch_add(1) : SEGMENTS;
+  if (number >= SEGMENTS || (number >= opened_.load(std::memory_order_acquire) && !open_segments(number))) {
+    segments_ended_.store(true, std::memory_order_relaxed);
+    return 0;
+  }
   Segment& made = segments_[number];
   made.block = block;
   made.first_epoch = epoch;
@@ -83,12 +87,14 @@ u32 RaceMemory::new_segment(u64 block, u32 epoch) {
 bool RaceMemory::track(const Allocation& allocation) {
   std::lock_guard lock(mutex_);
   if (allocation.tracked() != Allocation::UNKNOWN) return allocation.tracked() == Allocation::TRACKED;
-  bool room = allocation.bytes <= MOST_TRACKED - std::min(bytes_, MOST_TRACKED) &&
+  bool room = tracked_.size() < MOST_ALLOCATIONS && allocation.bytes <= MOST_TRACKED - std::min(bytes_, MOST_TRACKED) &&
               Pages(Device::WRITERS_BASE, allocation.address, allocation.bytes).open() &&
               Pages(Device::READERS_BASE, allocation.address, allocation.bytes).open();
   if (room) {
     bytes_ += allocation.bytes;
     tracked_.push_back({allocation.address, allocation.bytes});
+  } else {
+    unwatched_.push_back(allocation.name + " (" + with_commas(allocation.bytes) + " bytes)");
   }
   std::atomic_ref(allocation.tracking).store(room ? Allocation::TRACKED : Allocation::UNTRACKED, std::memory_order_release);
   return room;
@@ -103,6 +109,19 @@ void RaceMemory::forget(const Allocation& allocation) {
     Pages(base, found->address, found->bytes).drop(PROT_NONE);
   bytes_ -= found->bytes;
   tracked_.erase(found);
+}
+
+std::vector<std::string> RaceMemory::take_unwatched() {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> names = std::exchange(unwatched_, {}), told;
+  if (!names.empty())
+    told.push_back("races in " + names[0] + (names.size() > 1 ? " and in " + with_commas(names.size() - 1) + " more" : "") +
+                   " are not looked for: at most " + with_commas(MOST_TRACKED >> 20) + " MiB of device memory in " +
+                   with_commas(MOST_ALLOCATIONS) + " allocations are watched at a time; run a smaller problem to see them");
+  if (segments_ended_.exchange(false))
+    told.push_back("races in global memory were not looked for in a part of a launch: it has too many blocks and fences; "
+                   "run a smaller problem to see them");
+  return told;
 }
 
 namespace {
@@ -169,7 +188,7 @@ std::optional<Access> begin(Warp* warp, u32 site, u32 bytes, const Allocation* c
   std::optional<Access> access;  // returned as it is: copies of it cost more than what it is made for
   Launch& launch = warp->worker->launch;
   if (!launch.races) return access;
-  if (warp->module->sites[site].relaxed) flags |= RELAXED;
+  if (warp->module->sites[site].strong) flags |= ORDERED;
   access.emplace(Access{warp, launch.races, site, bytes, flags, writes, common});
   if (common && !tracked(*access, common)) access.reset();
   return access;

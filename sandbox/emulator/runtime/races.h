@@ -46,6 +46,8 @@ class RaceMemory {
   // Makes marks for an allocation. False where there is no room: then its races are not seen.
   bool track(const Allocation& allocation);
   void forget(const Allocation& allocation);
+  // What was not watched since this was last asked, in words; each allocation is told once.
+  std::vector<std::string> take_unwatched();
 
  private:
   bool open_segments(u64 upto);
@@ -55,6 +57,8 @@ class RaceMemory {
   };
   std::mutex mutex_;
   std::vector<Tracked> tracked_;
+  std::vector<std::string> unwatched_;
+  std::atomic<bool> segments_ended_{false};
   u64 bytes_ = 0;
   std::atomic<u64> next_{1}, opened_{0};
   Segment* segments_ = nullptr;

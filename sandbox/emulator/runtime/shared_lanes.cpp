@@ -87,7 +87,7 @@ u32 mark_reads(Warp* warp, const Lanes& lanes, u32 bytes, bool strong) {
     for (u32 at = 0; at < bytes; at += 4) {
       Marks wrote = gather(writers + u64{2} * at, part.place, part.where);
       Flags found = unordered(warp, wrote, part.mine);
-      bad |= strong ? found & ((wrote & MARK_RELAXED) == 0) : found;
+      bad |= strong ? found & ((wrote & MARK_STRONG) == 0) : found;
       written |= epochs(wrote) >= shared.first_epoch;
     }
     bad = part.where & (bad | ~written);
@@ -135,7 +135,7 @@ u32 SharedStores::mark(int start) {
     for (u64 base : {writers, readers}) {
       Marks marks = gather(base + u64{2} * at, part.place, part.where);
       Flags found = unordered(warp_, marks, part.mine);
-      bad |= strong_ ? found & ((marks & MARK_RELAXED) == 0) : found;
+      bad |= strong_ ? found & ((marks & MARK_STRONG) == 0) : found;
       if (warp_->counts) note_others(newest, marks, part.mine, part.where);
     }
   Flags fine = part.where & ~bad;

@@ -68,7 +68,7 @@ bool store_rows(Warp* warp, u32 site, const Address* addresses, i64 offset, cons
   const u64 at[2] = {addresses[0] + static_cast<u64>(offset), addresses[HALF] + static_cast<u64>(offset)};
   u64 low = std::min(at[0], at[1]), high = std::max(at[0], at[1]);
   const Site& what = warp->module->sites[site];
-  if (high - low < All || what.relaxed || what.releases) return false;
+  if (high - low < All || what.strong || what.releases) return false;
   const Allocation* allocation = allocation_around(*warp->worker, low, high + All - low);
   if (!allocation) return false;
   auto put = [&] { put_rows<Size, Count>(at, data, *allocation); };

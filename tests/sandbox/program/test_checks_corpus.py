@@ -35,7 +35,7 @@ FAULTS: dict[str, tuple[str, str | None]] = {
     "stack_overflow": ("stack overflow", None),
     "leak": ("leak", None),
     "host_copy": ("out of bounds", None),
-    "host_free": ("invalid free", None),
+    "host_free": ("bad free", None),
 }
 CLEAN = sorted(path.stem for path in PROGRAMS.glob("*_clean.cu"))
 

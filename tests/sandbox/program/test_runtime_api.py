@@ -67,7 +67,7 @@ def test_a_program_of_another_target(name: str, target: str, tmp_path: Path) -> 
 def test_a_kernel_that_fails_ends_in_an_error_not_in_the_program(tmp_path: Path) -> None:
     result = ran("faults", tmp_path)
     assert (result.returncode, result.stdout) == (3, "went on\n")
-    assert [fault["kind"] for fault in errors(result)] == ["out of bounds", "out of bounds", "invalid free"]
+    assert [fault["kind"] for fault in errors(result)] == ["out of bounds", "out of bounds", "bad free"]
     kernel, copy, free = errors(result)
     assert kernel["kernel"] == "_Z5writePii"
     assert "right behind the end of the memory of allocation 1 (400 bytes)" in kernel["message"]

@@ -1,0 +1,53 @@
+"""What the emulator has no room for is said; nothing is given up in silence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from emulated_program import build, run
+
+from sandbox.limits import MIB
+
+PROGRAMS = Path(__file__).parent / "programs"
+ASKS = """
+#include <cstdio>
+int main() {
+  int *x;
+  for (int i = 0; i < 3; ++i) puts(cudaGetErrorName(cudaMalloc(&x, size_t{1} << 30)));
+  puts(cudaGetErrorName(cudaMalloc(&x, 4)));
+  cudaFree(x);
+}
+"""
+
+pytestmark = pytest.mark.usefixtures("jail")
+
+
+def test_races_in_memory_that_is_too_large_to_watch_are_noted_once(tmp_path: Path) -> None:
+    executable = build(PROGRAMS / "large_race.cu", tmp_path)
+    small, large = run(executable, "100"), run(executable, "600")
+    assert (small.returncode, {fault["kind"] for fault in small.faults}, small.notes) == (0, {"race"}, [])
+    assert (large.returncode, large.stdout, large.faults) == (0, "cudaSuccess\n", [])
+    [note] = large.notes
+    assert note.startswith("races in the memory of allocation 1 (629,145,600 bytes) are not looked for: ")
+    assert run(executable, "600", checks=("memcheck",)).ok  # nobody asked
+
+
+def test_more_allocations_than_a_process_has_mappings_for(tmp_path: Path) -> None:
+    executable = build(PROGRAMS / "many_allocations.cu", tmp_path)
+    result = run(executable, checks=("memcheck", "initcheck"))
+    assert (result.stdout, result.ok) == ("fine\n", True), result
+    watched = run(executable)
+    assert (watched.returncode, watched.stdout, watched.faults) == (0, "fine\n", [])
+    assert watched.notes
+    assert all("are not looked for: at most" in note for note in watched.notes)
+
+
+def test_an_allocation_that_fails_says_why_once(tmp_path: Path) -> None:
+    source = tmp_path / "asks.cu"
+    source.write_text(ASKS)
+    result = run(build(source, tmp_path), memory_bytes=512 * MIB)
+    assert result.stdout == "cudaErrorMemoryAllocation\n" * 3 + "cudaSuccess\n"
+    [note] = result.notes
+    assert note.startswith("no room here for 1,073,741,824 bytes (the memory of allocation 1): ")
+    assert "--memory" in note
