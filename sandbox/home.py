@@ -9,6 +9,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from sandbox.errors import TaskProblem
+from sandbox.types import Problem
+
 
 def home() -> Path:
     """The data folder; made, for its owner only, when it is not there."""
@@ -18,6 +21,30 @@ def home() -> Path:
     if not folder.is_dir():
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder
+
+
+def require_writable() -> None:
+    """Raises TaskProblem, saying what to do, where nothing can be kept in the data folder."""
+    try:
+        with tempfile.TemporaryFile(dir=cache("lowered")) as file:
+            file.write(bytes(1 << 16))
+    except OSError as error:
+        raise TaskProblem(Problem(kind="no_home", message=explained(error))) from error
+
+
+def explained(error: Exception) -> str:
+    """Why something failed; what to do where it was the data folder that could not be written."""
+    named = os.environ.get("KERNELWRIGHT_HOME") or "~/.local/share/kernelwright"
+    folder = Path(named).expanduser().absolute()
+    if not isinstance(error, OSError):
+        return f"{type(error).__name__}: {error}"
+    file = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else None
+    if file is not None and not (file.is_relative_to(folder) or folder.is_relative_to(file)):
+        return f"{file}: {error.strerror}"
+    return (
+        f"the data folder {folder} cannot be written: {error.strerror or error}. "
+        "Make room there, or let KERNELWRIGHT_HOME name a folder that can"
+    )
 
 
 def cache(kind: str) -> Path:

@@ -118,7 +118,7 @@ void Executing::configure() {
     Service::Answer answer = service_.ask("configure");
     if (!answer.ok()) {
         std::fprintf(stderr, "kernelwright: %s\n", answer.why().c_str());
-        std::_Exit(1);
+        std::_Exit(3);
     }
     std::string text = service_.read(answer);
     read_tables(runtime().device, text);
@@ -139,8 +139,8 @@ void Executing::look_up(Kernel &kernel) {
     std::string problem;
     if (const Kernel *found = code_.find(kernel.module, kernel.symbol, problem))
         kernel = *found;
-    else
-        unsupported(kernel.symbol.c_str(), problem.c_str());
+    else if (said_.insert(kernel.symbol + " " + problem).second)
+        service_.ask("refused\t" + kernel.symbol + "\t" + problem);
 }
 
 cudaError_t Executing::allocate(Address address, size_t bytes, Memory kind) {

@@ -10,6 +10,7 @@
 //     lower <id> <symbol> <mode>          -> ok, and the lowered library, or unsupported <message>, which the service
 //                                            has told the person
 //     fault | trace | finish  and JSON    -> ok
+//     refused <symbol> <why>              -> ok; a kernel that cannot be run at all
 //     note <text>                         -> ok; the service prints it as one line on standard error, once
 #pragma once
 
@@ -23,11 +24,13 @@ class Service {
         std::vector<std::string> words;  // the first one is "ok" or says what is wrong
         int file = -1;                   // the caller's to close
         bool ok() const { return !words.empty() && words[0] == "ok"; }
-        // Whether the service has told the person itself.
-        bool said() const { return !words.empty() && words[0] == "unsupported"; }
+        // Whether the service has told the person itself: a refusal, or its own fault.
+        bool said() const { return !words.empty() && (words[0] == "unsupported" || words[0] == "failed"); }
         std::string why() const { return words.size() > 1 ? words[1] : "the emulator's service does not answer"; }
     };
 
+    // Where there is no answer any more, asking ends the program: no kernel can run, no finding be told, and it
+    // might not look at errors.
     explicit Service(int socket) : socket_(socket) {}
     Answer ask(const std::string &question);
     Answer ask(const std::string &question, std::string_view document);

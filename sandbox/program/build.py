@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from sandbox import jail, native
@@ -23,6 +24,11 @@ from sandbox.toolchain import find_toolkit
 from sandbox.types import Problem
 
 _LOG_BYTES = 1 << 20  # kept of what nvcc says
+#: What nvcc takes by the end of its name.
+_SUFFIXES = frozenset(
+    (".cu", ".c", ".cc", ".cxx", ".cpp", ".C", ".ptx", ".cubin", ".fatbin", ".o", ".obj", ".a", ".so")
+)
+_NOT_FOUND = re.compile(r"^([^\s:]+):\d+(?::\d+)?: fatal error: (\S+): No such file", re.MULTILINE)
 _ELF = b"\x7fELF"
 
 
@@ -55,10 +61,15 @@ def build(
     Raises BuildFailed; TaskProblem for no such file; ToolchainMissing, JailUnavailable, Cancelled.
     """
     for file in files:
+        hint = f"if it is for the program: {files[0]} -- {file}" if file != files[0] else ""
         if not file.is_file():
-            raise _problem(
-                "no_file", f"there is no file {file}" if not file.exists() else f"{file} is no file"
-            )
+            message = f"there is no file {file}" if not file.exists() else f"{file} is no file"
+            raise _problem("no_file", message, hint)
+        single = len(files) == 1 and _is_executable(file)
+        if not single and file.suffix not in _SUFFIXES and "-x" not in nvcc_args:
+            message = f"{file} is no source, object file or library that nvcc knows by its name"
+            message += ", and no executable" if len(files) == 1 else ""
+            raise _problem("no_program", message, hint or f"known are {' '.join(sorted(_SUFFIXES))}")
     if len(files) == 1 and _is_executable(files[0]):
         _require_our_runtime(files[0])
         yield Built(files[0].resolve(), "", 0.0)
@@ -85,12 +96,13 @@ def _compile(
     more = headers()
     line = adapt([*nvcc_args, *map(str, files)], target=target, product=native.path, headers=more)
     environment = {**os.environ, "PATH": f"{toolkit.nvcc.parent}:{os.environ.get('PATH', '/usr/bin:/bin')}"}
+    folders = _named_folders(nvcc_args)
     with _told() as log:
         ended = jail.run_live(
             [str(toolkit.nvcc), *line.arguments, "-o", str(product)],
             cwd=Path.cwd(),
             writable=[product.parent],
-            visible=[toolkit.root, *more, *(file.absolute().parent for file in files)],
+            visible=[toolkit.root, *more, *folders, *(file.absolute().parent for file in files)],
             stdin=log.nothing,
             stdout=log.entrance,
             stderr=log.entrance,
@@ -100,10 +112,34 @@ def _compile(
     if ended.reason == "cancelled":
         raise Cancelled
     if ended.status != 0 or not product.is_file():
-        explained = explain(log.text, line)
+        explained = [*explain(log.text, line), *_unseen(log.text, folders)]
         message = "; ".join(explained) or f"nvcc could not build {files[0].name}; its words are above"
         raise BuildFailed(Problem(kind="compile_error", message=message), log.text)
     return Built(product, log.text, time.monotonic() - began)
+
+
+def _named_folders(arguments: Sequence[str]) -> list[Path]:
+    """Folders of -I, -isystem and -L, so that a build sees them also where they lie in /tmp."""
+    words = [*arguments, ""]
+    named = [after for word, after in pairwise(words) if word in ("-I", "-isystem", "-L")]
+    named += [word[2:].lstrip("=") for word in arguments if word[:2] in ("-I", "-L") and len(word) > 2]
+    return [Path(name).absolute() for name in named if name and Path(name).is_dir()]
+
+
+def _unseen(log: str, folders: Sequence[Path]) -> list[str]:
+    """A sentence for every header that is there, but in what the jail hides of /tmp."""
+    sentences = []
+    for includer, header in dict.fromkeys(_NOT_FOUND.findall(log)):
+        places = [Path(includer).absolute().parent, *folders]
+        there = next((file for place in places if (file := place / header).is_file()), None)
+        if there is not None:
+            file = Path(os.path.normpath(there))
+            above = os.path.commonpath([file.parent, Path.cwd()])
+            sentences.append(
+                f"{file} is there, but a build in /tmp sees the current folder and its sources alone: "
+                f"run the command in {above}, or name the header's folder with --nvcc-args -I..."
+            )
+    return sentences
 
 
 class _Log:

@@ -87,6 +87,7 @@ class Report:
     notes: list[str] = field(default_factory=list)
     unsupported: dict[str, str] = field(default_factory=dict)  # kernel -> why it could not be run
     summary: dict[str, Any] = field(default_factory=dict)  # the runtime's own
+    own_faults: list[str] = field(default_factory=list)  # Kernelwright's: the run says nothing of the program
     left_out: int = 0  # findings beyond what is kept
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -103,6 +104,13 @@ class Report:
         if first and len(self.unsupported) < _MAX_NOTES:
             self.unsupported[kernel] = why
             self.say(f"kernelwright: {shortened(self.demangle(kernel))} cannot be run: {printable(why)}")
+
+    def own_fault(self, why: str) -> None:
+        with self._lock:
+            if why in self.own_faults or len(self.own_faults) >= _MAX_NOTES:
+                return
+            self.own_faults.append(why)
+        self.say(f"kernelwright: {printable(why)}")
 
     def add_trace(self, trace: LaunchTrace) -> None:
         if self.profile is not None:

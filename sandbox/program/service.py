@@ -10,9 +10,11 @@ program's process, so everything that comes is hostile input: bounded, and check
     fault       (+ JSON)      -> ok      one finding of a check
     trace       (+ JSON)      -> ok      what one launch counted
     note    TEXT              -> ok      a line for the person
+    refused SYMBOL  WHY       -> ok      a kernel that cannot be run at all
     finish      (+ JSON)      -> ok      the runtime is done
 
-What it cannot answer gets `error  WHY`.
+What it cannot answer gets `error  WHY`; where that is our own fault, the report knows, so that the run cannot
+end well, and the answer is `failed  WHY`.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from sandbox.cancellation import Cancellation
 from sandbox.emulator.client import Lowered, Mode
 from sandbox.emulator.trace import LaunchTrace
 from sandbox.errors import Cancelled, Judged
+from sandbox.home import explained
 from sandbox.limits import MIB
 from sandbox.program.kernels import kernels_in
 from sandbox.program.names import shortened
@@ -75,7 +78,10 @@ class Service:
             while True:
                 try:
                     message, files, _, _ = socket.recv_fds(connection, _MESSAGE_BYTES, _MAX_FILES)
-                except OSError:
+                except ConnectionResetError:  # it was killed before it read an answer
+                    return
+                except OSError as error:
+                    self.report.own_fault(f"own fault: the connection to the program broke: {error}")
                     return
                 try:
                     if not message:
@@ -86,7 +92,9 @@ class Service:
                         os.close(file)
                 try:
                     _send(connection, answer)
-                except OSError:
+                except OSError as error:
+                    if not isinstance(error, BrokenPipeError):
+                        self.report.own_fault(f"own fault: an answer did not reach the program: {error}")
                     return
 
     def _answer(self, message: bytes, files: list[int]) -> Answer:
@@ -100,6 +108,10 @@ class Service:
             return Answer(f"error\t{_one_line(str(problem))}")
         except Cancelled:
             return Answer("error\tinterrupted")
+        except Exception as error:  # the thread must live: who asks next waits for an answer, too
+            why = f"own fault: {explained(error)}"
+            self.report.own_fault(why)
+            return Answer(f"failed\t{_one_line(why)}")
 
     def _configure(self, _: list[str], __: list[int]) -> Answer:
         lines = [device_lines(self.target)]
@@ -134,12 +146,18 @@ class Service:
             # Whichever text has the kernel, their order stays: it decides the addresses of functions.
             lowered = self.lower(texts, owner, kernel, mode)
         except Judged as refused:
+            if refused.verdict == "internal_error":
+                raise
             self.report.add_unsupported(kernel, refused.message)
             return Answer(f"unsupported\t{_one_line(refused.message)}")
         return Answer(file=os.open(lowered.path, os.O_RDONLY | os.O_CLOEXEC))
 
     def _fault(self, _: list[str], files: list[int]) -> Answer:
-        self.report.add(Finding.model_validate_json(_content(files, MIB)))
+        try:
+            self.report.add(Finding.model_validate_json(_content(files, MIB)))
+        except ValidationError as problem:
+            self.report.own_fault(f"own fault: a finding cannot be read: {_one_line(str(problem))}")
+            raise
         return Answer()
 
     def _trace(self, _: list[str], files: list[int]) -> Answer:
@@ -158,6 +176,10 @@ class Service:
             self.report.note(f"{shortened(self.report.demangle(first))}{space}{rest}" if known else text)
         return Answer()
 
+    def _refused(self, words: list[str], _: list[int]) -> Answer:
+        self.report.add_unsupported(_name(words[0]), _one_line(words[1]))
+        return Answer()
+
     def _finish(self, _: list[str], files: list[int]) -> Answer:
         self.report.finish(_content(files, MIB))
         return Answer()
@@ -171,6 +193,7 @@ _HANDLERS: dict[tuple[str, int], Callable[[Service, list[str], list[int]], Answe
     ("fault", 0): Service._fault,
     ("trace", 0): Service._trace,
     ("note", 1): Service._note,
+    ("refused", 2): Service._refused,
     ("finish", 0): Service._finish,
 }
 

@@ -189,6 +189,23 @@ def test_a_profile_adds_up_equal_launches_and_shows_their_lines(tmp_path: Path) 
         (["exec", "include"], "include is no file"),
         (["exec", "--check=leakcheck", "good.cu"], "no check 'leakcheck'"),
         (["exec", "--memory", "much", "good.cu"], "no size"),
+        (["exec", "--memory", "1", "good.cu"], "'1' is too little for any program to start; 64M or more"),
+        (["exec", "good.cu", "--check", "memchek"], "no check 'memchek'; known: memcheck"),
+        (
+            ["exec", "--error-exitcode", "256", "./good"],
+            "'256' is no exit code that tells an error; 1 to 255",
+        ),
+        (["exec", "--error-exitcode", "0", "./good"], "1 to 255"),
+        (["exec", "--threads", "0", "./good"], "'0' is no number of threads; 1 to 4096"),
+        (["exec", "--threads=-1", "./good"], "'-1' is no number of threads"),
+        (["exec", "--seconds", "nan", "./good"], "'nan' is no time; a number of seconds above 0"),
+        (["exec", "--seconds=-1", "./good"], "'-1' is no time"),
+        (["exec", "--seed=-5", "./good"], "'-5' is no seed; 0 or more"),
+        (["exec", "good.cu", "--nvcc-args", '"unclosed'], "cannot be split as a shell does"),
+        (["exec", "--writable", "gone", "./good"], "gone is not there: make it first"),
+        (["exec", "--writable", "good.cu", "./good"], "good.cu is no folder"),
+        (["exec", "faulty.cu", "extra", "args"], "for the program: faulty.cu -- extra"),
+        (["exec", "include/size.h"], "include/size.h is no source, object file or library"),
     ],
 )
 def test_what_cannot_be_built_is_bad_input(folder: Path, words: list[str], said: str) -> None:
@@ -196,6 +213,29 @@ def test_what_cannot_be_built_is_bad_input(folder: Path, words: list[str], said:
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stdout == ""
+
+
+def test_checks_may_be_a_word_of_their_own(folder: Path) -> None:
+    for words in (["./faulty", "--check", "racecheck"], ["--check", "racecheck,synccheck", "./faulty"]):
+        done = command("exec", *words, cwd=folder)
+        assert done.returncode == 0
+        assert "--check=memcheck tells more" in done.stderr
+    assert command("exec", "--check", "./faulty", cwd=folder).returncode == 1
+
+
+def test_a_header_that_the_jail_hides_is_told(tmp_path: Path) -> None:
+    for name in ("app", "common"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "common/x.h").write_text("#define X 0\n")
+    (tmp_path / "app/main.cu").write_text('#include "../common/x.h"\nint main() { return X; }\n')
+    done = command("exec", "main.cu", cwd=tmp_path / "app")
+    assert done.returncode == 2
+    assert f"{tmp_path}/common/x.h is there" in done.stderr
+    assert f"run the command in {tmp_path}," in done.stderr
+    assert command("exec", "app/main.cu", cwd=tmp_path).returncode == 0
+    (tmp_path / "app/main.cu").write_text('#include "x.h"\nint main() { return X; }\n')
+    done = command("exec", "main.cu", "--nvcc-args", "-I../common", cwd=tmp_path / "app")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_program_of_an_unknown_library_says_which(tmp_path: Path) -> None:

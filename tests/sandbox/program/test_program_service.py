@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from sandbox.cancellation import Cancellation
-from sandbox.emulator.client import lower
+from sandbox.emulator.client import Lowered, lower
+from sandbox.errors import Judged
 from sandbox.program.names import Demangler
 from sandbox.program.report import Report
 from sandbox.program.service import Connected, Service
@@ -45,7 +47,7 @@ PTX = """
 class Peer:
     """The program's side."""
 
-    def __init__(self) -> None:
+    def __init__(self, lowers: Callable[..., Lowered] = lower) -> None:
         self.said: list[str] = []
         self.report = Report(self.said.append, Demangler())
         cancel = Cancellation()
@@ -55,7 +57,7 @@ class Peer:
                 options={"mode": "checked", "seed": "7"},
                 report=self.report,
                 cancel=cancel,
-                lower=lambda texts, owner, kernel, mode: lower(texts, cancel, [(owner, kernel)], mode=mode),
+                lower=lambda texts, owner, kernel, mode: lowers(texts, cancel, [(owner, kernel)], mode=mode),
             )
         )
         self.socket = socket.socket(fileno=os.dup(self.connected.descriptor))
@@ -209,6 +211,44 @@ def test_a_pipe_in_place_of_a_file_does_not_stall_the_service(peer: Peer) -> Non
     assert peer.socket.recv(65536).startswith(b"error\t")
     os.close(reader)
     os.close(writer)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        RuntimeError("the lowerer is broken"),
+        Judged("internal_error", "kernelwright", "lowering failed: Killed"),
+        MemoryError(),
+    ],
+    ids=["disk", "lowerer", "internal", "memory"],
+)
+def test_any_exception_is_our_own_fault_and_the_service_answers_on(fault: Exception) -> None:
+    def broken(*_: object, **__: object) -> Lowered:
+        raise fault
+
+    peer = Peer(broken)
+    try:
+        peer.ask("module\tm", PTX.encode())
+        for kernel in ("_Z4fillPii", "strange", "strange"):
+            assert peer.ask(f"lower\tm\t{kernel}\tchecked")[0].startswith("failed\t")
+        assert peer.ask("configure")[0] == "ok"
+        assert len(peer.report.own_faults) == len(peer.said) == 1
+        assert peer.said[0].startswith("kernelwright: own fault: ")
+        assert str(fault) in peer.said[0] or "KERNELWRIGHT_HOME" in peer.said[0]
+    finally:
+        peer.close()
+
+
+def test_a_kernel_that_cannot_even_be_looked_up_is_an_error(peer: Peer) -> None:
+    assert peer.ask("refused\t_Z4addPi\tthe kernel is not in the PTX")[0] == "ok"
+    assert peer.report.unsupported == {"_Z4addPi": "the kernel is not in the PTX"}
+    assert peer.report.errors == 1
+
+
+def test_a_finding_that_cannot_be_read_is_not_lost_in_silence(peer: Peer) -> None:
+    assert peer.ask("fault", b'{"kind": 7}')[0].startswith("error\t")
+    assert len(peer.report.own_faults) == 1
 
 
 def test_terminal_control_characters_do_not_reach_the_person(peer: Peer) -> None:
