@@ -129,6 +129,7 @@ EXPORT cudaError_t cudaDeviceReset() {
     call.backend()->reset();
     for (auto &[address, allocation] : state.allocations) state.addresses.give_back(address);
     state.allocations.clear();
+    state.device_bytes = 0;
     state.streams.clear();
     state.events.clear();
     state.sticky = cudaSuccess;

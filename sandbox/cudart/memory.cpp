@@ -25,6 +25,9 @@ cudaError_t fill_row(char *to, const cudaMemsetParams &fill, size_t bytes, const
     return backend.upload(address_of(to), pattern.data(), bytes, name);
 }
 
+// Managed memory moves to the host when the device has no room.
+bool fills_device(Memory kind) { return kind == Memory::device || kind == Memory::array; }
+
 }  // namespace
 
 Address address_of(const void *pointer) { return reinterpret_cast<Address>(pointer); }
@@ -72,11 +75,14 @@ cudaError_t allocate(void **pointer, size_t bytes, Memory kind, unsigned flags, 
     if (!pointer) return call.end(cudaErrorInvalidValue);
     *pointer = nullptr;
     if (bytes == 0) return cudaSuccess;
-    if (bytes > static_cast<uint64_t>(state.device["memory_bytes"])) return call.end(cudaErrorMemoryAllocation);
+    size_t room = static_cast<size_t>(state.device["memory_bytes"]);
+    if (fills_device(kind)) room -= std::min(room, state.device_bytes);
+    if (bytes > room) return call.end(cudaErrorMemoryAllocation);
     Address address = state.addresses.take(bytes);
     if (!address) return call.end(cudaErrorMemoryAllocation);
     if (cudaError_t error = call.backend()->allocate(address, bytes, kind)) return call.end(error);
     state.allocations[address] = {bytes, kind, flags, pool};
+    if (fills_device(kind)) state.device_bytes += bytes;
     *pointer = reinterpret_cast<void *>(address);
     return cudaSuccess;
 }
@@ -92,6 +98,7 @@ cudaError_t release(void *pointer, Memory kind, const char *name) {
         call.backend()->bad_free(address_of(pointer), name);
         return call.end(cudaErrorInvalidValue);
     }
+    if (fills_device(found->second.kind)) runtime().device_bytes -= found->second.bytes;
     runtime().addresses.give_back(found->first);
     runtime().allocations.erase(found);
     return call.end(call.backend()->release(address_of(pointer)));
@@ -215,11 +222,9 @@ EXPORT cudaError_t cudaGetSymbolAddress(void **pointer, const void *symbol) {
 
 EXPORT cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
     Call call;
-    size_t all = runtime().device["memory_bytes"], used = 0;
-    for (auto &[address, allocation] : runtime().allocations)
-        if (allocation.kind != Memory::host) used += allocation.bytes;
+    size_t all = runtime().device["memory_bytes"];
     if (total) *total = all;
-    if (free) *free = all > used ? all - used : 0;
+    if (free) *free = all - runtime().device_bytes;
     return cudaSuccess;
 }
 

@@ -157,6 +157,7 @@ struct Runtime {
     std::map<const void *, Kernel> kernels;  // by host stub
     std::map<const void *, Variable> variables;
     std::map<Address, Allocation> allocations;
+    size_t device_bytes = 0;  // of them, those that take the device's own memory
     AddressSpace addresses{kScratchBase, kScratchBytes, false};
     int last_stream = 0;
     unsigned device_flags = 0;

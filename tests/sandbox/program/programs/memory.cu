@@ -174,6 +174,31 @@ static void mistakes() {
     OK(cudaFree(nullptr));
 }
 
+// The device holds no more than it has, in however many pieces; managed memory may be more.
+static void full() {
+    size_t free, total, before;
+    char *half, *other, *managed;
+    OK(cudaMemGetInfo(&before, &total));
+    OK(cudaMalloc(&half, total / 2));
+    OK(cudaMemGetInfo(&free, &total));
+    CHECK(free == before - total / 2);
+    FAILS(cudaMalloc(&other, free + 1), cudaErrorMemoryAllocation);
+    FAILS(cudaMallocAsync(&other, free + 1, 0), cudaErrorMemoryAllocation);
+    OK(cudaMallocManaged(&managed, free + 1));
+    OK(cudaMalloc(&other, free));
+    FAILS(cudaMalloc(&managed, 1), cudaErrorMemoryAllocation);
+    OK(cudaMemGetInfo(&free, &total));
+    CHECK(free == 0);
+    OK(cudaFree(half));
+    OK(cudaFree(other));
+    OK(cudaMemGetInfo(&free, &total));
+    CHECK(free == before);
+    OK(cudaMalloc(&half, total / 2));
+    OK(cudaDeviceReset());
+    OK(cudaMemGetInfo(&free, &total));
+    CHECK(free == total);
+}
+
 int main() {
     volumes();
     planes();
@@ -181,6 +206,7 @@ int main() {
     pools();
     arrays();
     mistakes();
+    full();
     std::printf("fine\n");
     return 0;
 }
