@@ -156,7 +156,10 @@ def test_ctrl_c_detaches_and_says_how_to_come_back(
             assert watching.stdout is not None
             assert "run_started" in watching.stdout.readline()
             watching.send_signal(signal.SIGINT)
-            said = watching.communicate(timeout=20)[1]
+            try:
+                said = watching.communicate(timeout=20)[1]
+            finally:
+                watching.kill()
         assert watching.returncode == 130, said
         assert (f"kernelwright watch {run_id}" in said) == (state == "running")
         assert browser.get(f"runs/{run_id}")["state"] == state

@@ -30,6 +30,14 @@ CLUSTER = {
     "KERNELWRIGHT_CHANNEL_URL": f"{REDIS}/14",
 }
 
+#: Tests that start servers of their own, or ask of which no database knows: these run once.
+ONCE = {
+    *("test_web_system.py", "test_web_engine.py", "test_web_page.py", "test_web_schema.py"),
+    *("test_cards_system.py", "test_clients_commands.py", "test_vllm_supervised.py", "test_models_runs.py"),
+    *("test_api_schemathesis.py", "test_api_examples.py", "test_workspaces_matrix.py"),
+    *("test_workspaces_docs.py", "test_review_anchoring.py", "test_feed_text.py"),
+}
+
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[dict[str, str]]:
@@ -177,11 +185,10 @@ def test_a_service_that_is_not_there_is_said(tmp_path: Path, name: str, value: s
 
 
 def test_the_same_tests_pass_on_postgres_and_redis(cluster: dict[str, str]) -> None:
-    """All the other tests of the web once more, on the cluster's database and channel layer."""
+    """The tests of what the web stores and sends once more, on the cluster's database and channel layer."""
     if "postgres" not in os.environ.get("KERNELWRIGHT_REQUIRE", ""):
-        pytest.skip("half a minute more: set KERNELWRIGHT_REQUIRE=postgres,redis, as CI does")
-    in_processes = {"test_web_system.py", "test_web_engine.py"}
-    suites = [str(path) for path in Path(__file__).parent.glob("test_*.py") if path.name not in in_processes]
+        pytest.skip("a minute more: set KERNELWRIGHT_REQUIRE=postgres,redis, as CI does")
+    suites = sorted(str(path) for path in Path(__file__).parent.glob("test_*.py") if path.name not in ONCE)
     environment = {**os.environ, **cluster, "KERNELWRIGHT_DATABASE_URL": f"{POSTGRES}/{DATABASE}_suite"}
     del environment["KERNELWRIGHT_BROKER_URL"]
     ended = subprocess.run(
@@ -190,7 +197,7 @@ def test_the_same_tests_pass_on_postgres_and_redis(cluster: dict[str, str]) -> N
         env=environment,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
     assert ended.returncode == 0, ended.stdout[-4000:]
     assert " passed" in ended.stdout
