@@ -44,7 +44,7 @@ def _runs(pid: int) -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def interruptible() -> None:
-    """What a shell starts in its background is deaf to Ctrl-C, and the programs that tests start inherit it."""
+    """What a shell starts in its background is deaf to Ctrl-C, and so are the programs of tests."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
