@@ -16,6 +16,9 @@
 
 namespace {
 
+constexpr size_t kMostStackBytes = 512 << 10;  // local memory of a thread, of every architecture
+constexpr kw::u32 kNestedBytes = 1 << 14;      // DYNAMIC_LOCALS of lowering/layout.py
+
 struct Options {
     bool profile = false, stop_at_first = false;
     std::string mode = "checked";
@@ -78,7 +81,8 @@ class Executing final : public Backend {
     void note(const char *text) override { service_.ask(std::string("note\t") + text); }
     cudaError_t unsupported(const char *call, const char *why) override;
     void limit(int which, size_t value) override {
-        constexpr int kMallocHeapSize = 2;
+        constexpr int kStackSize = 0, kMallocHeapSize = 2;
+        if (which == kStackSize) stack_bytes_ = (std::min(value, kMostStackBytes) + 15) / 16 * 16;
         if (which == kMallocHeapSize) memory_.heap.limit(value);
     }
     void lend(const void *from, size_t bytes, Address seen) override { memory_.lend(address_of(from), bytes, seen); }
@@ -107,6 +111,7 @@ class Executing final : public Backend {
     Options options_;
     kw::Findings findings_;
     size_t reported_ = 0;  // of them
+    size_t stack_bytes_ = 0;  // of a thread, where the program set it
     double used_ = 0;  // seconds of kernels so far
     uint64_t launches_ = 0, allocations_ = 0;
     std::map<std::string, uint64_t> library_calls_;
@@ -237,8 +242,11 @@ cudaError_t Executing::launch(Launch launch) {
     const std::string &name = launch.kernel->symbol;
     DeviceCode::Lowered code = code_.lower(launch.kernel->module, name, options_.mode, problem);
     if (!code.kernel) return unsupported(name.c_str(), problem.c_str());
+    kw::Kernel kernel = *code.kernel;
+    // Where calls nest without a known end it has this much for them; cudaLimitStackSize can make it more.
+    if (kernel.local_bytes >= kNestedBytes) kernel.local_bytes = std::max(kernel.local_bytes, static_cast<kw::u32>(stack_bytes_));
     kw::LaunchRequest request{};
-    request.kernel = code.kernel;
+    request.kernel = &kernel;
     request.dynamic_shared = static_cast<kw::u32>(launch.shared);
     request.cooperative = launch.cooperative;
     const unsigned grid[3] = {launch.grid.x, launch.grid.y, launch.grid.z};
@@ -361,6 +369,8 @@ void Executing::report_findings(const std::string &kernel) {
     for (; reported_ < all.size(); reported_++) {
         kw::Finding &finding = all[reported_];
         if (finding.kernel.empty()) finding.kernel = kernel;
+        if (finding.kind == "stack overflow" && stack_bytes_ < kMostStackBytes)
+            finding.message += ". cudaDeviceSetLimit(cudaLimitStackSize, ...) gives a thread up to " + kw::with_commas(kMostStackBytes);
         if (looks_for(finding.kind)) service_.ask("fault", kw::finding_json(finding));
     }
 }

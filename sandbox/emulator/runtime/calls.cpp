@@ -83,7 +83,9 @@ void kw_frame(Warp* warp, u32 line, u32 lanes, u64 locals, u64 bytes) {
   require_room(warp, first, line, locals + bytes, "calls nest too deep: their variables need");
   auto* here = static_cast<const u8*>(__builtin_frame_address(0));
   if (static_cast<size_t>(warp->stack_end - here) > STACK_BYTES - FRAME_BYTES)
-    overflow(warp, first, line, "calls nest too deep: does a function call itself without end?");
+    overflow(warp, first, line,
+             "calls nest too deep: does a function call itself without end? A warp's calls have " +
+                 with_commas(STACK_BYTES - FRAME_BYTES) + " bytes for their registers here, whatever cudaLimitStackSize is");
   for_lanes(lanes, [&](int lane) { undefine(warp, lane, locals, bytes); });
 }
 

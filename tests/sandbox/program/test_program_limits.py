@@ -8,6 +8,7 @@ import pytest
 from emulated_program import build, run
 
 from sandbox.limits import MIB
+from sandbox.program import CHECKS
 
 PROGRAMS = Path(__file__).parent / "programs"
 ASKS = """
@@ -51,3 +52,15 @@ def test_an_allocation_that_fails_says_why_once(tmp_path: Path) -> None:
     [note] = result.notes
     assert note.startswith("no room here for 1,073,741,824 bytes (the memory of allocation 1): ")
     assert "--memory" in note
+
+
+def test_recursion_as_deep_as_the_stack_that_the_program_asked_for(tmp_path: Path) -> None:
+    executable = build(PROGRAMS / "deep_calls.cu", tmp_path)
+    for checks in (CHECKS, ()):
+        result = run(executable, "800", str(100_000), checks=checks)
+        assert (result.stdout, result.ok) == ("fine\n", True), result
+    result = run(executable, "800", "0")
+    assert result.returncode != 0
+    [fault] = result.faults
+    assert fault["kind"] == "stack overflow"
+    assert "than a thread has here (16,448 bytes). cudaDeviceSetLimit(cudaLimitStackSize" in fault["message"]
