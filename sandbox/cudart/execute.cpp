@@ -1,6 +1,7 @@
 #include "execute.h"
 
 #include <dlfcn.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -244,7 +245,17 @@ cudaError_t Executing::launch(Launch launch) {
     if (!code.kernel) return unsupported(name.c_str(), problem.c_str());
     kw::Kernel kernel = *code.kernel;
     // Where calls nest without a known end it has this much for them; cudaLimitStackSize can make it more.
-    if (kernel.local_bytes >= kNestedBytes) kernel.local_bytes = std::max(kernel.local_bytes, static_cast<kw::u32>(stack_bytes_));
+    if (kernel.local_bytes >= kNestedBytes) {
+        kernel.local_bytes = std::max(kernel.local_bytes, static_cast<kw::u32>(stack_bytes_));
+        uint64_t threads = uint64_t{launch.block.x} * launch.block.y * launch.block.z, blocks = options_.threads;
+        rlimit room{};
+        getrlimit(RLIMIT_DATA, &room);
+        if ((threads + 31) / 32 * 32 * kernel.local_bytes * blocks > room.rlim_cur / 2) {
+            std::string why = "no room here for stacks of " + kw::with_commas(kernel.local_bytes) + " bytes for " +
+                              kw::with_commas(threads) + " threads a block, " + std::to_string(blocks) + " blocks at a time: --memory is too low";
+            return unsupported(name.c_str(), why.c_str());
+        }
+    }
     kw::LaunchRequest request{};
     request.kernel = &kernel;
     request.dynamic_shared = static_cast<kw::u32>(launch.shared);

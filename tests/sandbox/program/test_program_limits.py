@@ -64,3 +64,7 @@ def test_recursion_as_deep_as_the_stack_that_the_program_asked_for(tmp_path: Pat
     [fault] = result.faults
     assert fault["kind"] == "stack overflow"
     assert "than a thread has here (16,448 bytes). cudaDeviceSetLimit(cudaLimitStackSize" in fault["message"]
+    result = run(executable, "8", str(512 * 1024), memory_bytes=64 * MIB)
+    assert result.returncode != 0
+    [why] = result.unsupported.values()
+    assert why.startswith("no room here for stacks of 524,288 bytes for 64 threads a block")
