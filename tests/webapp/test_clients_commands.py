@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import socket
 import stat
@@ -114,7 +115,7 @@ def test_submit_watch_show_diff_download(around: dict[str, str], tmp_path: Path)
     assert done.returncode == 0, done.stderr
     run = json.loads(done.stdout)
     assert (run["state"], run["best_turn"], out.read_text()) == ("finished", 2, "// turn 2\n")
-    assert "turn 2: Guard the last block" in done.stderr
+    assert re.search(r"^turn 2.*: Guard the last block$", done.stderr, re.MULTILINE)
     watched = kernelwright(around, "watch", run["id"], "--json")
     events = [json.loads(line) for line in watched.stdout.splitlines()]
     assert (watched.returncode, events[0]["type"], events[-1]["type"]) == (0, "run_started", "run_ended")
