@@ -10,18 +10,11 @@ from django.http import HttpRequest
 
 from webapp.cards import selectors, services
 from webapp.cards.models import Card, GpuEvaluation, GpuUse
-
-
-class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: object | None = None) -> bool:
-        return False
+from webapp.common.admin import NoAdding, NoDeleting, ReadOnly
 
 
 @admin.register(Card)
-class CardAdmin(ReadOnly):
+class CardAdmin(NoAdding, NoDeleting):
     list_display = (
         "name",
         "host",
@@ -53,13 +46,8 @@ class CardAdmin(ReadOnly):
         self.message_user(request, said if sick else "None of these cards is out of service.")
 
 
-class Unchanged(ReadOnly):
-    def has_change_permission(self, request: HttpRequest, obj: object | None = None) -> bool:
-        return False
-
-
 @admin.register(GpuEvaluation)
-class GpuEvaluationAdmin(Unchanged):
+class GpuEvaluationAdmin(ReadOnly):
     list_display = ("id", "run_id", "target", "state", "attempts", "card", "asked_at", "ended_at", "message")
     list_filter = ("state", "target")
     list_select_related = ("card",)
@@ -67,7 +55,7 @@ class GpuEvaluationAdmin(Unchanged):
 
 
 @admin.register(GpuUse)
-class GpuUseAdmin(Unchanged):
+class GpuUseAdmin(ReadOnly):
     list_display: Any = ("evaluation", "run_id", "card", "seconds", "at")
     list_filter = ("card",)
     list_select_related = ("card",)

@@ -10,20 +10,13 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from webapp.accounts.selectors import signed_in
+from webapp.common.admin import NoAdding, NoChanging
 from webapp.runs import services
 from webapp.runs.models import AgentRun, RunEvent
 
 
-class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: object | None = None) -> bool:
-        return False
-
-
 @admin.register(AgentRun)
-class AgentRunAdmin(ReadOnly):
+class AgentRunAdmin(NoAdding, NoChanging):
     list_display = (
         "id",
         "title",
@@ -62,7 +55,7 @@ class AgentRunAdmin(ReadOnly):
 
 
 @admin.register(RunEvent)
-class RunEventAdmin(ReadOnly):
+class RunEventAdmin(NoAdding, NoChanging):
     list_display = ("run_id", "seq", "type", "at")
     list_filter = ("type",)
     search_fields = ("run__id",)

@@ -8,19 +8,9 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from webapp.common.admin import ReadOnly
 from webapp.workspaces import audit
 from webapp.workspaces.models import ApiToken, AuditEntry, Invitation, Membership, Quota, Usage, Workspace
-
-
-class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: object | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: object | None = None) -> bool:
-        return False
 
 
 @admin.register(Workspace)
