@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -17,8 +18,9 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from sandbox.cancellation import Cancellation
+from webapp.live.feed import Item, feed
 from webapp.live.resources import ENDED_STATES
-from webapp.live.worker import HEARTBEAT_SECONDS, stopping, worker_is_alive, worker_name
+from webapp.live.worker import HEARTBEAT_SECONDS, busy, stopping, worker_is_alive, worker_name
 
 logger = logging.getLogger(__name__)
 
@@ -98,6 +100,21 @@ def tell(listeners: Sequence[Callable[[UUID], None]], job_id: UUID) -> None:
                 listener(job_id)
         except Exception:
             logger.exception("%s failed for job %s", listener.__name__, job_id)
+
+
+@contextmanager
+def working(source: Callable[[], Iterator[Item]], cancel: Cancellation) -> Iterator[Iterator[list[Item]]]:
+    """What `source()` says of a job, in batches, an empty one where TICK_SECONDS bring nothing."""
+    with busy, closing(feed(source, tick=TICK_SECONDS)) as batches:
+        try:
+            yield batches
+        finally:  # before the feed is closed: it waits for the source to clean up
+            cancel.set()
+
+
+def own_fault(error: Exception) -> str:
+    """What people are told of an error that is ours."""
+    return f"Kernelwright's own fault: {type(error).__name__}. The server's log has the details."
 
 
 class Watch:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from functools import partial
 from uuid import UUID
 
@@ -21,14 +20,13 @@ from trainer import reward
 from webapp.accounts.models import User
 from webapp.common import idempotency, jobs
 from webapp.common.errors import ProblemError
-from webapp.common.jobs import TICK_SECONDS, Job
+from webapp.common.jobs import Job
 from webapp.common.plain import plain
 from webapp.common.queue import QueueUnavailable
 from webapp.evaluations import queue, selectors
 from webapp.evaluations.models import EvaluationBatch, EvaluationRecord
-from webapp.live.feed import feed
 from webapp.live.resources import EvaluationBatchCreate, EvaluationCreate, EvaluationItem
-from webapp.live.worker import busy, stopping
+from webapp.live.worker import stopping
 from webapp.workspaces import audit
 from webapp.workspaces.access import require
 from webapp.workspaces.models import QuotaKind, Workspace
@@ -247,11 +245,8 @@ def evaluation_execute(*, evaluation_id: UUID, judge: Judge) -> None:
     cancel = Cancellation()
     watch = jobs.Watch(record, cancel)
     try:
-        with busy, closing(feed(lambda: judge(record, cancel), tick=TICK_SECONDS)) as batches:
-            try:
-                _follow(record, watch, batches)
-            finally:  # before the feed is closed: it waits for the judge to clean up
-                cancel.set()
+        with jobs.working(lambda: judge(record, cancel), cancel) as batches:
+            _follow(record, watch, batches)
     except TaskProblem as error:
         evaluation_end(
             record=record, state=State.FAILED, message=error.problem.message, problem=error.problem
@@ -266,7 +261,7 @@ def evaluation_execute(*, evaluation_id: UUID, judge: Judge) -> None:
             evaluation_end(record=record, state=State.CANCELLED, message="Cancelled.")
     except Exception as error:
         logger.exception("evaluation %s failed", record.pk)
-        message = f"Kernelwright's own fault: {type(error).__name__}. The server's log has the details."
+        message = jobs.own_fault(error)
         problem = Problem(kind="internal_error", message=message)
         evaluation_end(record=record, state=State.FAILED, message=message, problem=problem)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from functools import partial
 from itertools import groupby
 from uuid import UUID
@@ -30,12 +29,10 @@ from trainer import reward
 from webapp.accounts.models import User
 from webapp.common import idempotency, jobs
 from webapp.common.errors import ProblemError
-from webapp.common.jobs import TICK_SECONDS
 from webapp.common.plain import plain
 from webapp.live import publish
-from webapp.live.feed import feed
 from webapp.live.resources import RunCreate
-from webapp.live.worker import busy, stopping
+from webapp.live.worker import stopping
 from webapp.profiles.selectors import version_named
 from webapp.runs import queue, selectors, usage
 from webapp.runs.models import AgentRun, RunEvent
@@ -328,17 +325,13 @@ def agent_run_execute(*, run_id: UUID, translate: Translate) -> None:
         return
     cancel = Cancellation()
     try:
-        with busy, closing(feed(lambda: translate(run, cancel), tick=TICK_SECONDS)) as batches:
-            try:
-                _follow(run, cancel, batches)
-            finally:  # before the feed is closed: it waits for the engine to clean up
-                cancel.set()
+        with jobs.working(lambda: translate(run, cancel), cancel) as batches:
+            _follow(run, cancel, batches)
     except RunHasEnded:
         logger.warning("run %s was ended from outside while this process worked on it", run.pk)
     except Exception as error:
         logger.exception("run %s failed", run.pk)
-        message = f"Kernelwright's own fault: {type(error).__name__}. The server's log has the details."
-        agent_run_end(run=run, reason="internal_error", message=message)
+        agent_run_end(run=run, reason="internal_error", message=jobs.own_fault(error))
 
 
 def _follow(run: AgentRun, cancel: Cancellation, batches: Iterator[list[Event]]) -> None:
