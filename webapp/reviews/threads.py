@@ -159,14 +159,7 @@ def comment_patch(*, user: User, comment: Comment, patch: CommentPatch) -> Comme
             comment.edited_at = timezone.now()
         comment.save()
         if not comment.draft:
-            with changing(locked, ended=True) as changed:
-                audit.record(
-                    "review.comment",
-                    actor=user,
-                    workspace=changed.workspace,
-                    thing=comment,
-                    detail={"edited": True},
-                )
+            _note(locked, comment, user, {"edited": True})
     return comment
 
 
@@ -184,14 +177,13 @@ def comment_delete(*, user: User, comment: Comment) -> None:
         if comment.applied_in_id is not None:
             raise ProblemError(409, "suggestion-applied", "This suggestion is in a revision already.")
         Comment.objects.filter(pk=comment.pk).update(body="", suggestion=None, deleted=True)
-        with changing(locked, ended=True) as changed:
-            audit.record(
-                "review.comment",
-                actor=user,
-                workspace=changed.workspace,
-                thing=comment,
-                detail={"deleted": True},
-            )
+        _note(locked, comment, user, {"deleted": True})
+
+
+def _note(request: ReviewRequest, comment: Comment, user: User, detail: dict[str, bool]) -> None:
+    """What became of a comment that others have read is a change of its request, and in the audit log."""
+    with changing(request, ended=True) as changed:
+        audit.record("review.comment", actor=user, workspace=changed.workspace, thing=comment, detail=detail)
 
 
 def _own(user: User, comment: Comment) -> None:

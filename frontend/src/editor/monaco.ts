@@ -36,7 +36,7 @@ export function applyTheme(name: ThemeName): void {
 /** For the other views in this folder: none of them imports Monaco by another way. */
 export { monaco };
 
-export const COMMON: monaco.editor.IEditorOptions = {
+const COMMON: monaco.editor.IEditorOptions = {
   fontSize: 13,
   lineHeight: 20,
   minimap: { enabled: false },
@@ -58,6 +58,19 @@ export const COMMON: monaco.editor.IEditorOptions = {
   quickSuggestions: false,
   contextmenu: true,
   smoothScrolling: false,
+};
+
+/** Two texts beside each other, neither to be written in. */
+export const COMPARED: monaco.editor.IDiffEditorOptions = {
+  ...COMMON,
+  readOnly: true,
+  domReadOnly: true,
+  originalEditable: false,
+  useInlineViewWhenSpaceIsLimited: true,
+  renderOverviewRuler: false,
+  renderMarginRevertIcon: false,
+  renderGutterMenu: false,
+  diffAlgorithm: "advanced",
 };
 
 export interface CodeViewOptions {
@@ -255,18 +268,10 @@ export class DiffView {
 
   constructor(host: HTMLElement) {
     this.editor = monaco.editor.createDiffEditor(host, {
-      ...COMMON,
-      readOnly: true,
-      domReadOnly: true,
-      originalEditable: false,
+      ...COMPARED,
       renderSideBySide: true,
-      useInlineViewWhenSpaceIsLimited: true,
       renderSideBySideInlineBreakpoint: 760,
       hideUnchangedRegions: { enabled: true, contextLineCount: 3, minimumLineCount: 4 },
-      renderOverviewRuler: false,
-      renderMarginRevertIcon: false,
-      renderGutterMenu: false,
-      diffAlgorithm: "advanced",
     });
   }
 

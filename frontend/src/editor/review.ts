@@ -1,5 +1,5 @@
 /** Two revisions, one beside the other, with places between the lines for what is said about them. */
-import { COMMON, monaco } from "./monaco";
+import { COMPARED, monaco } from "./monaco";
 
 export type Side = "old" | "new";
 
@@ -54,16 +54,8 @@ export class ReviewDiff {
 
   constructor(host: HTMLElement) {
     this.editor = monaco.editor.createDiffEditor(host, {
-      ...COMMON,
-      readOnly: true,
-      domReadOnly: true,
-      originalEditable: false,
-      useInlineViewWhenSpaceIsLimited: true,
+      ...COMPARED,
       renderSideBySideInlineBreakpoint: 640,
-      renderOverviewRuler: false,
-      renderMarginRevertIcon: false,
-      renderGutterMenu: false,
-      diffAlgorithm: "advanced",
       lineDecorationsWidth: 18,
       readOnlyMessage: { value: "Revisions never change. Comment on the line, suggest a change, or make a new revision." },
     });
