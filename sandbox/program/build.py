@@ -97,12 +97,14 @@ def _compile(
     line = adapt([*nvcc_args, *map(str, files)], target=target, product=native.path, headers=more)
     environment = {**os.environ, "PATH": f"{toolkit.nvcc.parent}:{os.environ.get('PATH', '/usr/bin:/bin')}"}
     folders = _named_folders(nvcc_args)
+    sources = [file.absolute() for file in files]
     with _told() as log:
         ended = jail.run_live(
             [str(toolkit.nvcc), *line.arguments, "-o", str(product)],
             cwd=Path.cwd(),
             writable=[product.parent],
-            visible=[toolkit.root, *more, *folders, *(file.absolute().parent for file in files)],
+            # The files too: of what lies in /tmp itself nothing else is seen.
+            visible=[toolkit.root, *more, *folders, *sources, *(file.parent for file in sources)],
             stdin=log.nothing,
             stdout=log.entrance,
             stderr=log.entrance,

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -236,6 +237,19 @@ def test_a_header_that_the_jail_hides_is_told(tmp_path: Path) -> None:
     (tmp_path / "app/main.cu").write_text('#include "x.h"\nint main() { return X; }\n')
     done = command("exec", "main.cu", "--nvcc-args", "-I../common", cwd=tmp_path / "app")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("named", ["whole", "from there"])
+def test_a_source_that_lies_in_tmp_itself(named: str, tmp_path: Path) -> None:
+    """Where many try something out first; the jail has a /tmp of its own."""
+    with tempfile.NamedTemporaryFile("w", suffix=".cu", dir="/tmp") as file:
+        file.write("int main() { return 7; }\n")
+        file.flush()
+        whole = named == "whole"
+        done = command(
+            "exec", file.name if whole else Path(file.name).name, cwd=tmp_path if whole else Path("/tmp")
+        )
+    assert (done.returncode, done.stderr) == (7, "")
 
 
 def test_a_program_of_an_unknown_library_says_which(tmp_path: Path) -> None:
